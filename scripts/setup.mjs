@@ -1,0 +1,153 @@
+// Prepares a fresh clone: Node 24, the locked npm packages, Synapse in a venv, the engines. Idempotent, and quiet when
+// there is nothing to do. Plain JavaScript for Node 20 and no packages: it runs before anything is installed.
+import { spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { isNewEnough, nodeVersion, projectNode, root, tools } from "./toolchain.mjs"
+
+const onlyNode = process.argv.includes("--only-node")
+
+class Missing extends Error {}
+
+const say = (line) => process.stdout.write(`setup: ${line}\n`)
+
+const run = (command, args, options = {}) => {
+  const result = spawnSync(command, args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024, ...options })
+  if (result.error !== undefined) throw new Error(`${command} could not be started: ${result.error.message}`)
+  if (result.status !== 0) {
+    const output = `${result.stdout}${result.stderr}`.trim().split("\n").slice(-25).join("\n")
+    throw new Error(`"${command} ${args.join(" ")}" ended with ${result.status ?? result.signal}:\n${output}`)
+  }
+  return result.stdout
+}
+
+const hashOf = (...parts) => {
+  const hash = createHash("sha256")
+  for (const part of parts) hash.update(part).update("\0")
+  return hash.digest("hex")
+}
+
+/** One step: done when the stamp file beside its result holds the hash of its inputs; the stamp is written last. */
+const step = (name, target, inputs, announce, work) => {
+  const stamp = join(tools, "stamps", name)
+  const wanted = hashOf(...inputs)
+  if (existsSync(target) && existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return
+  const startedAt = Date.now()
+  say(announce)
+  rmSync(stamp, { force: true })
+  work()
+  mkdirSync(dirname(stamp), { recursive: true })
+  writeFileSync(stamp, wanted)
+  say(`${name} ready after ${Math.round((Date.now() - startedAt) / 1000)} s`)
+}
+
+/** npm, with the project's Node first on the path, so that install scripts run under it. */
+const npm = (args, cwd) =>
+  run("npm", args, {
+    cwd,
+    env: { ...process.env, PATH: `${dirname(nodeForInstalls())}:${process.env.PATH}`, npm_config_update_notifier: "false" }
+  })
+
+const nodeForInstalls = () => {
+  try {
+    return projectNode()
+  } catch {
+    return process.execPath
+  }
+}
+
+const findPython = () => {
+  const candidates = ["python3", "python3.14", "python3.13", "python3.12", "python3.11"]
+  const seen = []
+  for (const candidate of candidates) {
+    const probe = spawnSync(candidate, ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], { encoding: "utf8" })
+    if (probe.status !== 0) continue
+    const version = probe.stdout.trim()
+    seen.push(`${candidate} is ${version}`)
+    const [major, minor] = version.split(".").map(Number)
+    if (major === 3 && minor >= 11) {
+      const venv = spawnSync(candidate, ["-c", "import venv, ensurepip"], { encoding: "utf8" })
+      if (venv.status !== 0) {
+        throw new Missing(
+          `Python ${version} has no venv module. Install it, on Debian or Ubuntu with: sudo apt-get install python3-venv`
+        )
+      }
+      return { command: candidate, version }
+    }
+  }
+  const found = seen.length === 0 ? "no Python was found" : seen.join(", ")
+  throw new Missing(
+    `Python 3.11 or newer is needed for the homeserver, and ${found}. ` +
+      "Install it, on Debian or Ubuntu with: sudo apt-get install python3 python3-venv"
+  )
+}
+
+const checkPrerequisites = () => {
+  if (process.platform !== "linux") {
+    throw new Missing(`crossfire runs on Linux; this machine is ${process.platform}. Use a Linux machine or a virtual one.`)
+  }
+  if (Number(process.versions.node.split(".")[0]) < 20) {
+    throw new Missing(`Node 20 or newer is needed to set up; this is ${process.versions.node}. See https://nodejs.org/en/download`)
+  }
+  const npmProbe = spawnSync("npm", ["--version"], { encoding: "utf8" })
+  if (npmProbe.status !== 0) {
+    throw new Missing("npm is not installed. Install it, on Debian or Ubuntu with: sudo apt-get install npm")
+  }
+}
+
+const setUpNode = () => {
+  if (isNewEnough(process.versions.node)) return
+  const folder = join(tools, "node")
+  step("node", join(folder, "node_modules/node/bin/node"), [nodeVersion], `installing Node ${nodeVersion} (this machine has ${process.versions.node})`, () => {
+    rmSync(folder, { recursive: true, force: true })
+    mkdirSync(folder, { recursive: true })
+    const manifest = { private: true, dependencies: { node: nodeVersion }, allowScripts: { node: true } }
+    writeFileSync(join(folder, "package.json"), JSON.stringify(manifest))
+    npm(["install", "--no-audit", "--no-fund", "--no-package-lock"], folder)
+  })
+}
+
+const setUpPackages = () => {
+  const inputs = [readFileSync(join(root, "package.json")), readFileSync(join(root, "package-lock.json")), nodeForInstalls()]
+  step("packages", join(root, "node_modules"), inputs, "installing the npm packages (about 20 s)", () => {
+    npm(["ci", "--no-audit", "--no-fund"], root)
+  })
+}
+
+const setUpEngines = () => {
+  const folder = join(tools, "engines")
+  const files = ["package.json", "package-lock.json"].map((name) => join(root, "engines", name))
+  step("engines", join(folder, "node_modules"), files.map((file) => readFileSync(file)), "installing Codex and Pi (about 20 s)", () => {
+    mkdirSync(folder, { recursive: true })
+    for (const file of files) cpSync(file, join(folder, file.split("/").at(-1)))
+    npm(["ci", "--no-audit", "--no-fund"], folder)
+  })
+}
+
+const setUpSynapse = () => {
+  const requirements = join(root, "homeserver/requirements.txt")
+  const folder = join(tools, "synapse")
+  const python = findPython()
+  step("synapse", join(folder, "bin/python"), [readFileSync(requirements), python.version], `installing Synapse with Python ${python.version} (about 30 s)`, () => {
+    rmSync(folder, { recursive: true, force: true })
+    mkdirSync(tools, { recursive: true })
+    run(python.command, ["-m", "venv", folder])
+    run(join(folder, "bin/pip"), ["install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", requirements])
+  })
+}
+
+try {
+  checkPrerequisites()
+  // The cheap checks of every prerequisite come before the first long step, so that nothing is left half-done.
+  if (!onlyNode) findPython()
+  setUpNode()
+  setUpPackages()
+  if (!onlyNode) {
+    setUpSynapse()
+    setUpEngines()
+  }
+} catch (error) {
+  process.stderr.write(`setup: ${error.message}\n`)
+  process.exit(error instanceof Missing ? 3 : 1)
+}
