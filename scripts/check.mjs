@@ -24,5 +24,7 @@ for (const [name, command, args] of steps) {
     failed.push(name)
   }
 }
-process.stdout.write(failed.length === 0 ? "check: format, lint and types are fine\n" : `check: failed: ${failed.join(", ")}\n`)
+process.stdout.write(
+  failed.length === 0 ? "check: format, lint and types are fine\n" : `check: failed: ${failed.join(", ")}\n`
+)
 process.exitCode = failed.length === 0 ? 0 : 1

@@ -16,7 +16,7 @@ const run = (command, args, options = {}) => {
   const result = spawnSync(command, args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024, ...options })
   if (result.error !== undefined) throw new Error(`${command} could not be started: ${result.error.message}`)
   if (result.status !== 0) {
-    const output = `${result.stdout}${result.stderr}`.trim().split("\n").slice(-25).join("\n")
+    const output = `${result.stdout}${result.stderr}`.trim().split("\n").slice(0, 40).join("\n")
     throw new Error(`"${command} ${args.join(" ")}" ended with ${result.status ?? result.signal}:\n${output}`)
   }
   return result.stdout
@@ -46,7 +46,11 @@ const step = (name, target, inputs, announce, work) => {
 const npm = (args, cwd) =>
   run("npm", args, {
     cwd,
-    env: { ...process.env, PATH: `${dirname(nodeForInstalls())}:${process.env.PATH}`, npm_config_update_notifier: "false" }
+    env: {
+      ...process.env,
+      PATH: `${dirname(nodeForInstalls())}:${process.env.PATH}`,
+      npm_config_update_notifier: "false"
+    }
   })
 
 const nodeForInstalls = () => {
@@ -61,7 +65,9 @@ const findPython = () => {
   const candidates = ["python3", "python3.14", "python3.13", "python3.12", "python3.11"]
   const seen = []
   for (const candidate of candidates) {
-    const probe = spawnSync(candidate, ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], { encoding: "utf8" })
+    const probe = spawnSync(candidate, ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], {
+      encoding: "utf8"
+    })
     if (probe.status !== 0) continue
     const version = probe.stdout.trim()
     seen.push(`${candidate} is ${version}`)
@@ -85,10 +91,14 @@ const findPython = () => {
 
 const checkPrerequisites = () => {
   if (process.platform !== "linux") {
-    throw new Missing(`crossfire runs on Linux; this machine is ${process.platform}. Use a Linux machine or a virtual one.`)
+    throw new Missing(
+      `crossfire runs on Linux; this machine is ${process.platform}. Use a Linux machine or a virtual one.`
+    )
   }
   if (Number(process.versions.node.split(".")[0]) < 20) {
-    throw new Missing(`Node 20 or newer is needed to set up; this is ${process.versions.node}. See https://nodejs.org/en/download`)
+    throw new Missing(
+      `Node 20 or newer is needed to set up; this is ${process.versions.node}. See https://nodejs.org/en/download`
+    )
   }
   const npmProbe = spawnSync("npm", ["--version"], { encoding: "utf8" })
   if (npmProbe.status !== 0) {
@@ -99,42 +109,74 @@ const checkPrerequisites = () => {
 const setUpNode = () => {
   if (isNewEnough(process.versions.node)) return
   const folder = join(tools, "node")
-  step("node", join(folder, "node_modules/node/bin/node"), [nodeVersion], `installing Node ${nodeVersion} (this machine has ${process.versions.node})`, () => {
-    rmSync(folder, { recursive: true, force: true })
-    mkdirSync(folder, { recursive: true })
-    const manifest = { private: true, dependencies: { node: nodeVersion }, allowScripts: { node: true } }
-    writeFileSync(join(folder, "package.json"), JSON.stringify(manifest))
-    npm(["install", "--no-audit", "--no-fund", "--no-package-lock"], folder)
-  })
+  step(
+    "node",
+    join(folder, "node_modules/node/bin/node"),
+    [nodeVersion],
+    `installing Node ${nodeVersion} (this machine has ${process.versions.node})`,
+    () => {
+      rmSync(folder, { recursive: true, force: true })
+      mkdirSync(folder, { recursive: true })
+      const manifest = { private: true, dependencies: { node: nodeVersion }, allowScripts: { node: true } }
+      writeFileSync(join(folder, "package.json"), JSON.stringify(manifest))
+      npm(["install", "--no-audit", "--no-fund", "--no-package-lock"], folder)
+    }
+  )
 }
 
 const setUpPackages = () => {
-  const inputs = [readFileSync(join(root, "package.json")), readFileSync(join(root, "package-lock.json")), nodeForInstalls()]
+  const inputs = [
+    readFileSync(join(root, "package.json")),
+    readFileSync(join(root, "package-lock.json")),
+    nodeForInstalls()
+  ]
   step("packages", join(root, "node_modules"), inputs, "installing the npm packages (about 20 s)", () => {
-    npm(["ci", "--no-audit", "--no-fund"], root)
+    // Not `npm ci`: it refuses a lock made where a development tool's builds for other platforms could not be resolved.
+    // With the lock present this installs the same versions, integrity checked, and writes nothing back.
+    rmSync(join(root, "node_modules"), { recursive: true, force: true })
+    npm(["install", "--no-save", "--no-audit", "--no-fund"], root)
   })
 }
 
 const setUpEngines = () => {
   const folder = join(tools, "engines")
   const files = ["package.json", "package-lock.json"].map((name) => join(root, "engines", name))
-  step("engines", join(folder, "node_modules"), files.map((file) => readFileSync(file)), "installing Codex and Pi (about 20 s)", () => {
-    mkdirSync(folder, { recursive: true })
-    for (const file of files) cpSync(file, join(folder, file.split("/").at(-1)))
-    npm(["ci", "--no-audit", "--no-fund"], folder)
-  })
+  step(
+    "engines",
+    join(folder, "node_modules"),
+    files.map((file) => readFileSync(file)),
+    "installing Codex and Pi (about 20 s)",
+    () => {
+      mkdirSync(folder, { recursive: true })
+      for (const file of files) cpSync(file, join(folder, file.split("/").at(-1)))
+      npm(["ci", "--no-audit", "--no-fund"], folder)
+    }
+  )
 }
 
 const setUpSynapse = () => {
   const requirements = join(root, "homeserver/requirements.txt")
   const folder = join(tools, "synapse")
   const python = findPython()
-  step("synapse", join(folder, "bin/python"), [readFileSync(requirements), python.version], `installing Synapse with Python ${python.version} (about 30 s)`, () => {
-    rmSync(folder, { recursive: true, force: true })
-    mkdirSync(tools, { recursive: true })
-    run(python.command, ["-m", "venv", folder])
-    run(join(folder, "bin/pip"), ["install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", requirements])
-  })
+  step(
+    "synapse",
+    join(folder, "bin/python"),
+    [readFileSync(requirements), python.version],
+    `installing Synapse with Python ${python.version} (about 30 s)`,
+    () => {
+      rmSync(folder, { recursive: true, force: true })
+      mkdirSync(tools, { recursive: true })
+      run(python.command, ["-m", "venv", folder])
+      run(join(folder, "bin/pip"), [
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--require-hashes",
+        "-r",
+        requirements
+      ])
+    }
+  )
 }
 
 try {
