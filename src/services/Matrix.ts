@@ -72,7 +72,7 @@ export interface Invitation {
   readonly encrypted: boolean
 }
 
-export class Matrix extends Context.Tag("crossfire/services/Matrix/Matrix")<
+export class Matrix extends Context.Tag("crossfire/services/Matrix")<
   Matrix,
   {
     readonly serverName: string

@@ -1,0 +1,5 @@
+// crossfire's migrations in order.
+import type { Migration } from "../../src/layers/sqlite/Migrations.ts"
+import * as core from "./0001_core.ts"
+
+export const crossfireMigrations: ReadonlyArray<Migration> = [core]
