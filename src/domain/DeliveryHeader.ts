@@ -20,7 +20,8 @@ const plain = /^[\w@!$#:.,~/+-]+$/u
 // Whatever ends a line somewhere, cannot be seen, or could close the bracket, together with what quoting itself needs.
 const risky = /["\\⟦⟧\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
-const quoted = (value: string): string =>
+/** A value on one line: as it is where it is plain, else quoted with everything risky escaped. */
+export const quoted = (value: string): string =>
   plain.test(value)
     ? value
     : `"${value.replace(risky, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)}"`

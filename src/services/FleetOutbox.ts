@@ -1,0 +1,59 @@
+// What fleetd owes to crossfire: acknowledgments, messages of its agents, notices to the owner. Stored before anything is
+// answered, sent in order, kept until accepted.
+import { Context, type Effect, Schema } from "effect"
+import type { Acknowledgment, SendAnswer } from "../domain/api/Crossfire.ts"
+import type { AgentId, EventId, OperationId, RoomId, UserId } from "../domain/Ids.ts"
+import type { StoreFailed } from "./Database.ts"
+
+/** A message as an agent asked for it. The destination is always named. */
+export interface OutgoingMessage {
+  readonly operationId: OperationId
+  readonly roomId: RoomId
+  readonly text: string
+  readonly replyTo: EventId | null
+  readonly mentions: ReadonlyArray<UserId>
+}
+
+/** crossfire will not send this message; another try would be refused again. */
+export class SendRefused extends Schema.TaggedError<SendRefused>()("SendRefused", { reason: Schema.String }) {
+  override get message(): string {
+    return this.reason
+  }
+}
+
+export class FleetOutbox extends Context.Tag("crossfire/services/FleetOutbox")<
+  FleetOutbox,
+  {
+    readonly waitingAcknowledgments: (limit: number) => Effect.Effect<
+      ReadonlyArray<{ readonly agentId: AgentId; readonly acknowledgment: Acknowledgment }>,
+      StoreFailed
+    >
+    readonly acknowledged: (acknowledgment: Acknowledgment) => Effect.Effect<void, StoreFailed>
+    /** The same operation again changes nothing. */
+    readonly storeMessage: (agentId: AgentId, message: OutgoingMessage) => Effect.Effect<void, StoreFailed>
+    readonly waitingMessages: (limit: number) => Effect.Effect<
+      ReadonlyArray<{ readonly agentId: AgentId; readonly message: OutgoingMessage }>,
+      StoreFailed
+    >
+    readonly messageAnswered: (
+      operationId: OperationId,
+      answer: SendAnswer | SendRefused
+    ) => Effect.Effect<void, StoreFailed>
+    readonly messageState: (operationId: OperationId) => Effect.Effect<
+      {
+        readonly state: "waiting" | "accepted" | "refused"
+        readonly eventId: EventId | null
+        readonly refusal: string | null
+      },
+      StoreFailed
+    >
+    /** Tells the owner once per topic, until the topic is closed. */
+    readonly notice: (topic: string, text: string) => Effect.Effect<void, StoreFailed>
+    readonly closeTopic: (topic: string) => Effect.Effect<void, StoreFailed>
+    readonly waitingNotices: (limit: number) => Effect.Effect<
+      ReadonlyArray<{ readonly operationId: OperationId; readonly text: string }>,
+      StoreFailed
+    >
+    readonly noticeAccepted: (operationId: OperationId) => Effect.Effect<void, StoreFailed>
+  }
+>() {}
