@@ -31,6 +31,8 @@ const tables = [
     UNIQUE (owner, fleet_key)
   ) STRICT`,
 
+  // Name and display name may change; agent_id and user_id never do. token_hash is null while no credential is valid.
+  // registered_at is null until the homeserver has the user with its present display name.
   `CREATE TABLE agent (
     agent_id TEXT PRIMARY KEY,
     fleet_id TEXT NOT NULL REFERENCES fleet (fleet_id),
@@ -45,19 +47,21 @@ const tables = [
     may_invite_agents INTEGER NOT NULL DEFAULT 0 CHECK (may_invite_agents IN (0, 1)),
     enabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
     retired_at INTEGER,
+    registered_at INTEGER,
     created_at INTEGER NOT NULL,
     UNIQUE (fleet_id, instance_key)
   ) STRICT`,
 
-  // One request. claim_hash is the SHA-256 of the claim secret; roster is the JSON that the owner reviews.
+  // One request. claim_hash is the SHA-256 of the claim secret; roster is the JSON that the owner reviews. A pending or
+  // approved one is expired when expires_at has passed: no row says so. introduction_hash covers the token hashes taken.
   `CREATE TABLE enrollment (
     enrollment_id TEXT PRIMARY KEY,
     claim_hash TEXT NOT NULL UNIQUE,
     owner TEXT NOT NULL,
     fleet_key TEXT NOT NULL,
     roster TEXT NOT NULL,
-    code TEXT UNIQUE,
-    state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'introduced', 'rejected', 'expired')),
+    code TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'introduced', 'rejected')),
     shown_room TEXT,
     fleet_id TEXT REFERENCES fleet (fleet_id),
     introduction_hash TEXT,
@@ -66,6 +70,8 @@ const tables = [
     decided_at INTEGER,
     decided_by TEXT
   ) STRICT`,
+
+  `CREATE INDEX enrollment_open ON enrollment (owner) WHERE state IN ('pending', 'approved')`,
 
   // Three separate things: permission (permitted_by), membership, and wake policy (below).
   // boundary is set when permission and membership first both hold; wanted_boundary is taken before joining.

@@ -24,6 +24,7 @@ import {
 import { Level, RoomRecord } from "../Level.ts"
 import { InstanceKey, RegisteredName, Roster } from "../Roster.ts"
 import {
+  CredentialMisplaced,
   EnrollmentNotReady,
   HomeserverDown,
   LeaseHeld,
@@ -34,15 +35,23 @@ import {
   RosterRejected,
   ServerBusy,
   StaleGeneration,
+  TooManyAttempts,
   Unauthorized
 } from "./CrossfireErrors.ts"
 
 /** SHA-256 in hex of a secret that only its holder has. */
-export const SecretHash = Schema.String.pipe(Schema.pattern(/^[0-9a-f]{64}$/u), Schema.brand("SecretHash"))
+export const SecretHash = Schema.String.pipe(
+  Schema.pattern(/^[0-9a-f]{64}$/u, { message: () => "a SHA-256 takes 64 hexadecimal digits" }),
+  Schema.brand("SecretHash")
+)
 export type SecretHash = typeof SecretHash.Type
 
 /** 32 random bytes in base64url; saved by fleetd before it is first sent, so that a retry is the same request. */
-export const ClaimSecret = Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9_-]{43}$/u), Schema.brand("ClaimSecret"))
+export const ClaimSecret = Schema.String.pipe(
+  // The message names no value: what was sent in its place may be a secret too.
+  Schema.pattern(/^[A-Za-z0-9_-]{43}$/u, { message: () => "a claim takes 32 bytes in base64url" }),
+  Schema.brand("ClaimSecret")
+)
 export type ClaimSecret = typeof ClaimSecret.Type
 
 export class FleetPrincipal extends Context.Tag("crossfire/domain/api/Crossfire/FleetPrincipal")<
@@ -57,14 +66,14 @@ export class AgentPrincipal extends Context.Tag("crossfire/domain/api/Crossfire/
 
 /** The bearer token of a fleet. Identity comes from it alone. */
 export class FleetAuthorization extends HttpApiMiddleware.Tag<FleetAuthorization>()("FleetAuthorization", {
-  failure: Schema.Union(Unauthorized, ServerBusy),
+  failure: Schema.Union(Unauthorized, TooManyAttempts, ServerBusy),
   provides: FleetPrincipal,
   security: { bearer: HttpApiSecurity.bearer }
 }) {}
 
 /** The bearer token of one agent. No payload names an agent. */
 export class AgentAuthorization extends HttpApiMiddleware.Tag<AgentAuthorization>()("AgentAuthorization", {
-  failure: Schema.Union(Unauthorized, ServerBusy),
+  failure: Schema.Union(Unauthorized, TooManyAttempts, ServerBusy),
   provides: AgentPrincipal,
   security: { bearer: HttpApiSecurity.bearer }
 }) {}
@@ -95,20 +104,20 @@ const enrollment = HttpApiGroup.make("enrollment")
     HttpApiEndpoint.post("preflight", "/v1/enrollments/preflight")
       .setPayload(Schema.Struct({ roster: Roster }))
       .addSuccess(Schema.Struct({ ok: Schema.Literal(true) }))
-      .addError(RosterRejected).addError(ServerBusy)
+      .addError(RosterRejected).addError(ServerBusy).addError(TooManyAttempts)
   )
   .add(
     /** Files the request. The same claim again gives the same enrollment, whatever happened in between. */
     HttpApiEndpoint.post("submit", "/v1/enrollments")
       .setPayload(Schema.Struct({ claim: ClaimSecret, roster: Roster }))
       .addSuccess(EnrollmentView)
-      .addError(RosterRejected).addError(NotAllowed).addError(ServerBusy)
+      .addError(RosterRejected).addError(NotAllowed).addError(ServerBusy).addError(TooManyAttempts)
   )
   .add(
     HttpApiEndpoint.post("state", "/v1/enrollments/state")
       .setPayload(Schema.Struct({ claim: ClaimSecret }))
       .addSuccess(EnrollmentView)
-      .addError(NotFound).addError(ServerBusy)
+      .addError(NotFound).addError(ServerBusy).addError(TooManyAttempts)
   )
   .add(
     /**
@@ -123,7 +132,7 @@ const enrollment = HttpApiGroup.make("enrollment")
       }))
       .addSuccess(Introduction)
       .addError(RosterRejected).addError(EnrollmentNotReady).addError(NotFound).addError(NotAllowed)
-      .addError(HomeserverDown).addError(ServerBusy)
+      .addError(HomeserverDown).addError(ServerBusy).addError(TooManyAttempts)
   )
 
 /** The lease that a write was made under. A stale one changes nothing. */
@@ -256,6 +265,7 @@ export class CrossfireApi extends HttpApi.make("crossfire")
   .add(enrollment)
   .add(fleet)
   .add(agent)
+  .addError(CredentialMisplaced)
   .annotate(OpenApi.Title, "crossfire")
 {}
 

@@ -13,6 +13,30 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()(
   }
 }
 
+/** A credential where it does not belong. It may stand in a log or a history by now, so it must be replaced. */
+export class CredentialMisplaced extends Schema.TaggedError<CredentialMisplaced>()(
+  "CredentialMisplaced",
+  { problem: Schema.Literal("in-the-address", "cookie-and-bearer") },
+  HttpApiSchema.annotations({ status: 400 })
+) {
+  override get message(): string {
+    return this.problem === "in-the-address"
+      ? "A credential was put into the address, where others can read it. Nothing was done: replace that credential (enroll again), and send the new one in the Authorization header"
+      : "A request carries either a session cookie or a bearer credential, never both"
+  }
+}
+
+/** Too many requests of this kind came from one address. The same request can be made again after the wait. */
+export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()(
+  "TooManyAttempts",
+  { retryAfterMillis: Schema.Int },
+  HttpApiSchema.annotations({ status: 429 })
+) {
+  override get message(): string {
+    return `Too many attempts; the next one is taken in ${Math.ceil(this.retryAfterMillis / 1000)} s`
+  }
+}
+
 export class NotAllowed extends Schema.TaggedError<NotAllowed>()(
   "NotAllowed",
   { reason: Schema.String },
@@ -63,7 +87,15 @@ export class RosterRejected extends Schema.TaggedError<RosterRejected>()(
   {
     problems: Schema.Array(Schema.Struct({
       entry: Schema.String,
-      reason: Schema.Literal("name-taken", "name-twice", "key-twice", "over-capacity", "unknown-owner"),
+      reason: Schema.Literal(
+        "name-taken",
+        "name-twice",
+        "key-twice",
+        "agent-retired",
+        "over-capacity",
+        "unknown-owner",
+        "too-large"
+      ),
       detail: Schema.String
     }))
   },
