@@ -55,5 +55,10 @@ export class FleetOutbox extends Context.Tag("crossfire/services/FleetOutbox")<
       StoreFailed
     >
     readonly noticeAccepted: (operationId: OperationId) => Effect.Effect<void, StoreFailed>
+    /** How much of each waits. */
+    readonly depth: Effect.Effect<
+      { readonly acknowledgments: number; readonly messages: number; readonly notices: number },
+      StoreFailed
+    >
   }
 >() {}
