@@ -31,18 +31,31 @@ export class MatrixRefused extends Schema.TaggedError<MatrixRefused>()("MatrixRe
   }
 }
 
-/** A page that cannot be taken: over the byte bound, truncated, malformed, or one whose end equals its start. */
+/**
+ * A page that cannot be taken: over the byte bound, malformed, or one whose end equals its start. One unreadable event
+ * fails its whole page and is named where its ID can be read: nothing is left out silently.
+ */
 export class PageFailed extends Schema.TaggedError<PageFailed>()("PageFailed", {
   roomId: RoomId,
   reason: Schema.Literal("too-large", "malformed", "not-advancing"),
-  limit: Schema.Int
+  limit: Schema.Int,
+  eventId: Schema.NullOr(Schema.String)
 }) {
   override get message(): string {
-    return `A page of ${this.limit} events of ${this.roomId} cannot be used: ${this.reason}`
+    const named = this.eventId === null ? "" : ` (event ${this.eventId})`
+    return `A page of ${this.limit} events of ${this.roomId} cannot be used: ${this.reason}${named}`
   }
 }
 
 export type MatrixError = HomeserverUnavailable | HomeserverBusy | MatrixRefused
+
+/** The counter in the private control room. `found` below what was last written means the homeserver went back in time. */
+export interface Heartbeat {
+  /** What stood there before this call; 0 where there was none. */
+  readonly found: number
+  /** What stands there now. */
+  readonly written: number
+}
 
 export interface PageRequest {
   /** The member who reads. */
@@ -123,7 +136,7 @@ export class Matrix extends Context.Tag("crossfire/services/Matrix")<
     readonly joinedRooms: (as: UserId) => Effect.Effect<ReadonlyArray<RoomId>, MatrixError>
     readonly invitations: (as: UserId) => Effect.Effect<ReadonlyArray<Invitation>, MatrixError>
     /** One state event in the private control room, then a ping: makes the homeserver send what it holds back. */
-    readonly nudge: Effect.Effect<void, MatrixError>
+    readonly nudge: Effect.Effect<Heartbeat, MatrixError>
   }
 >() {}
 

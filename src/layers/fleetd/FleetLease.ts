@@ -1,0 +1,124 @@
+// Takes and keeps the fleet's lease. Expiry is judged at the moment of asking by both clocks, so that neither a suspended
+// machine nor a moved wall clock makes a dead lease look alive; crossfire's fencing number has the last word anyway.
+import { Clock, Duration, Effect, Layer, Queue, Schedule, Stream, SubscriptionRef } from "effect"
+import { StaleGeneration } from "../../domain/api/CrossfireErrors.ts"
+import { CrossfireClient, type LeaseStamp } from "../../services/CrossfireClient.ts"
+import { Lease, type LeaseState } from "../../services/Lease.ts"
+
+/** What is kept back from the lease's length, so that this side always ends first. */
+const marginMillis = 3_000
+const retryAfter = Duration.seconds(2)
+const releaseWithin = Duration.seconds(3)
+
+interface Held {
+  readonly stamp: LeaseStamp
+  readonly lastsMillis: number
+  readonly wallMillis: number
+  readonly monotonicNanos: bigint
+}
+
+type Inner = { readonly _tag: "Held"; readonly held: Held } | { readonly _tag: "NotHeld"; readonly reason: string }
+
+const isSame = (one: LeaseStamp, other: LeaseStamp): boolean =>
+  one.generation === other.generation && one.incarnation === other.incarnation
+
+export const make = (config: { readonly rootId: string; readonly holder: string; readonly takeOver: boolean }) =>
+  Effect.gen(function*() {
+    const client = yield* CrossfireClient
+    const inner = yield* SubscriptionRef.make<Inner>({ _tag: "NotHeld", reason: "not connected yet" })
+    const losses = yield* Queue.sliding<void>(1)
+
+    const remainingMillis = (held: Held) =>
+      Effect.gen(function*() {
+        const wall = (yield* Clock.currentTimeMillis) - held.wallMillis
+        const monotonic = Number((yield* Clock.currentTimeNanos) - held.monotonicNanos) / 1e6
+        return held.lastsMillis - marginMillis - Math.max(wall, monotonic)
+      })
+
+    const outward = (state: Inner): Effect.Effect<LeaseState> =>
+      state._tag === "NotHeld"
+        ? Effect.succeed(state)
+        : Effect.map(
+          remainingMillis(state.held),
+          (left): LeaseState =>
+            left > 0
+              ? { _tag: "Held", stamp: state.held.stamp }
+              : { _tag: "NotHeld", reason: "crossfire was not reached in time to renew the lease" }
+        )
+
+    const notHeld = (reason: string) => SubscriptionRef.set(inner, { _tag: "NotHeld", reason })
+
+    /** The clocks are read before the request: the lease may have started at any time since. */
+    const granted = <E>(request: Effect.Effect<{ readonly lastsMillis: number } & LeaseStamp, E>) =>
+      Effect.gen(function*() {
+        const wallMillis = yield* Clock.currentTimeMillis
+        const monotonicNanos = yield* Clock.currentTimeNanos
+        const grant = yield* request
+        const stamp = { generation: grant.generation, incarnation: grant.incarnation }
+        const held = { stamp, lastsMillis: grant.lastsMillis, wallMillis, monotonicNanos }
+        yield* SubscriptionRef.set(inner, { _tag: "Held", held })
+        return held
+      })
+
+    const acquire = (takeOver: boolean) =>
+      granted(client.acquireLease({ root: config.rootId, holder: config.holder, takeOver })).pipe(
+        Effect.tapError((error) => notHeld(error.message)),
+        Effect.tapErrorTag("LeaseHeld", (error) => Effect.logWarning(error.message)),
+        Effect.retry(Schedule.spaced(retryAfter))
+      )
+
+    /** Renews until the lease is over: refused as stale, reported lost, or not reached in time. */
+    const keep = (first: Held) =>
+      Effect.gen(function*() {
+        let held = first
+        while (true) {
+          const left = yield* remainingMillis(held)
+          if (left <= 0) return yield* notHeld("crossfire was not reached in time to renew the lease")
+          const lost = yield* Effect.timeoutOption(losses.take, Math.min(left, held.lastsMillis / 3))
+          if (lost._tag === "Some") return
+          const renewed = yield* granted(client.renewLease(held.stamp)).pipe(
+            Effect.timeoutFail({ duration: Math.max(left, 1), onTimeout: () => "late" as const }),
+            Effect.either
+          )
+          if (renewed._tag === "Right") held = renewed.right
+          else if (renewed.left instanceof StaleGeneration) return yield* notHeld(renewed.left.message)
+          else yield* Effect.sleep("200 millis")
+        }
+      })
+
+    // Someone may have taken over on purpose: only the first acquisition of this daemon may insist.
+    let insist = config.takeOver
+    yield* Effect.forever(
+      Effect.suspend(() => acquire(insist)).pipe(
+        Effect.tap(() =>
+          Effect.sync(() => {
+            insist = false
+          })
+        ),
+        Effect.flatMap(keep)
+      )
+    ).pipe(Effect.forkScoped)
+
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function*() {
+        const state = yield* SubscriptionRef.get(inner)
+        yield* notHeld("this daemon is ending")
+        if (state._tag === "NotHeld") return
+        yield* Effect.ignore(client.releaseLease(state.held.stamp).pipe(Effect.timeout(releaseWithin)))
+      })
+    )
+
+    return Lease.of({
+      state: Effect.flatMap(SubscriptionRef.get(inner), outward),
+      changes: inner.changes.pipe(Stream.mapEffect(outward)),
+      lost: (stamp, reason) =>
+        Effect.gen(function*() {
+          const state = yield* SubscriptionRef.get(inner)
+          if (state._tag === "NotHeld" || !isSame(state.held.stamp, stamp)) return
+          yield* notHeld(reason)
+          yield* losses.offer(undefined)
+        })
+    })
+  })
+
+export const layer = (config: Parameters<typeof make>[0]) => Layer.scoped(Lease, make(config))

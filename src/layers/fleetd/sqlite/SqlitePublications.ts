@@ -1,0 +1,283 @@
+// `Publications` over the registry: each operation one transaction. What a receipt brings about stands in `confirmed`.
+import { Clock, Effect, Layer, Option, Schema } from "effect"
+import { Acknowledgment } from "../../../domain/api/Crossfire.ts"
+import { Checkpoint } from "../../../domain/Checkpoint.ts"
+import { type Cursor, sameCursor } from "../../../domain/Cursor.ts"
+import {
+  type AgentId,
+  type ContextKey,
+  type DeliveryId,
+  EventId,
+  OperationId,
+  type RoomId
+} from "../../../domain/Ids.ts"
+import type { Publication } from "../../../domain/Publication.ts"
+import { FleetDb } from "../../../services/Database.ts"
+import { BaseChanged, Publications } from "../../../services/Publications.ts"
+import { decodeCursor, encodeCursor, encodePosition, insert, load } from "./PublicationRows.ts"
+
+const encodeAcknowledgment = Schema.encodeSync(Schema.parseJson(Acknowledgment))
+
+const decodeCheckpoint = Schema.decodeUnknown(Schema.Struct({
+  native_id: Schema.String,
+  delivery_id: Checkpoint.fields.deliveryId,
+  run_id: Checkpoint.fields.runId,
+  turn_id: Checkpoint.fields.turnId,
+  turn_end: Checkpoint.fields.turnEnd,
+  continues: Schema.Int
+}))
+
+const decodeCursors = Schema.decodeUnknown(Schema.Array(Schema.Struct({
+  room_id: Schema.String.pipe(Schema.brand("RoomId")),
+  cursor: Schema.String,
+  seen_latest: Schema.Int
+})))
+
+const decodeItems = Schema.decodeUnknown(Schema.Array(Schema.Struct({
+  operation_id: OperationId,
+  kind: Schema.Literal("direct", "schedule"),
+  text: Schema.String,
+  stored_at: Schema.Int
+})))
+
+/** SQLite's bound on the parameters of one statement is far above this. */
+const idsPerQuery = 500
+
+export const make = Effect.gen(function*() {
+  const database = yield* FleetDb
+  const { read, sql, transaction } = database
+
+  const cursorOf = (agentId: AgentId, roomId: RoomId) =>
+    Effect.map(
+      sql<{ readonly cursor: string }>`SELECT cursor FROM cursor WHERE agent_id = ${agentId} AND room_id = ${roomId}`,
+      (rows): Cursor | null => rows[0] === undefined ? null : decodeCursor(rows[0].cursor)
+    )
+
+  const byId = (deliveryId: DeliveryId) =>
+    Effect.flatMap(sql`SELECT * FROM publication WHERE delivery_id = ${deliveryId}`, (rows) => load(database, rows))
+      .pipe(
+        Effect.flatMap(Option.match({
+          onNone: () => Effect.dieMessage(`no publication ${deliveryId}`),
+          onSome: Effect.succeed
+        }))
+      )
+
+  const basesStand = (publication: Publication) =>
+    Effect.every(
+      publication.moves,
+      (move) => Effect.map(cursorOf(publication.agentId, move.roomId), (stored) => sameCursor(stored, move.base))
+    )
+
+  /** The publication and the unknown ones that it stands for, nearest first. */
+  const lineage = (
+    publication: Publication
+  ): Effect.Effect<ReadonlyArray<Publication>, Effect.Effect.Error<ReturnType<typeof byId>>> =>
+    publication.inherits === null
+      ? Effect.succeed([publication])
+      : Effect.flatMap(
+        byId(publication.inherits),
+        (earlier) => Effect.map(lineage(earlier), (rest) => [publication, ...rest])
+      )
+
+  const writeProgress = (publication: Publication) =>
+    Effect.gen(function*() {
+      const { agentId } = publication
+      for (const move of publication.moves) {
+        // The newest base still stands: at most one publication of a context is open, and its bases were checked.
+        yield* sql`INSERT INTO cursor ${
+          sql.insert({
+            agent_id: agentId,
+            room_id: move.roomId,
+            cursor: encodeCursor(move.next),
+            seen_latest: move.seenLatest ?? 0
+          })
+        } ON CONFLICT (agent_id, room_id) DO UPDATE SET cursor = excluded.cursor,
+          seen_latest = COALESCE(${move.seenLatest}, seen_latest)`
+      }
+      for (const event of publication.events) {
+        yield* sql`INSERT INTO delivered ${
+          sql.insert({
+            agent_id: agentId,
+            room_id: event.roomId,
+            event_id: event.eventId,
+            delivery_id: publication.deliveryId
+          })
+        } ON CONFLICT DO NOTHING`
+      }
+      for (const operationId of publication.items) {
+        yield* sql`UPDATE item SET delivered_by = ${publication.deliveryId} WHERE operation_id = ${operationId}`
+      }
+    })
+
+  const confirmed: Publications["Type"]["confirmed"] = (deliveryId, receipt, checkpoint) =>
+    transaction(Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      const publication = yield* byId(deliveryId)
+      if (publication.state === "confirmed") return
+      const covered = yield* lineage(publication)
+      yield* sql`UPDATE publication SET state = 'confirmed', entry = ${receipt.entry}, receipt_form = ${receipt.form},
+        turn_id = COALESCE(${receipt.turnId}, turn_id), settled_at = ${now} WHERE delivery_id = ${deliveryId}`
+      for (const one of covered) {
+        yield* writeProgress(one)
+        if (one.deliveryId !== deliveryId) {
+          yield* sql`UPDATE publication SET told_by = ${deliveryId}, settled_at = ${now} WHERE delivery_id = ${one.deliveryId}`
+        }
+      }
+      yield* sql`UPDATE binding SET position = ${encodePosition(receipt.position)}
+        WHERE agent_id = ${publication.agentId} AND context = ${publication.context} AND archived_at IS NULL`
+      yield* sql`INSERT INTO checkpoint ${
+        sql.insert({
+          agent_id: checkpoint.agentId,
+          context: checkpoint.context,
+          native_id: checkpoint.nativeId,
+          delivery_id: checkpoint.deliveryId,
+          run_id: checkpoint.runId,
+          turn_id: checkpoint.turnId,
+          turn_end: checkpoint.turnEnd,
+          continues: checkpoint.continues,
+          updated_at: now
+        })
+      } ON CONFLICT (agent_id, context) DO UPDATE SET native_id = excluded.native_id,
+        delivery_id = excluded.delivery_id, run_id = excluded.run_id, turn_id = excluded.turn_id,
+        turn_end = excluded.turn_end, continues = excluded.continues, updated_at = excluded.updated_at`
+      const acknowledgment: Acknowledgment = {
+        deliveryId,
+        cursors: covered.flatMap((one) => one.moves.map((move) => ({ roomId: move.roomId, cursor: move.next }))),
+        delivered: covered.flatMap((one) => one.events.map(({ eventId, roomId }) => ({ roomId, eventId }))),
+        redactionNumber: 0
+      }
+      if (acknowledgment.cursors.length + acknowledgment.delivered.length > 0) {
+        yield* sql`INSERT INTO acknowledgment ${
+          sql.insert({
+            delivery_id: deliveryId,
+            agent_id: publication.agentId,
+            payload: encodeAcknowledgment(acknowledgment)
+          })
+        } ON CONFLICT DO NOTHING`
+      }
+    }))
+
+  return Publications.of({
+    open: (agentId, context) =>
+      read(Effect.flatMap(
+        sql`SELECT * FROM publication WHERE agent_id = ${agentId} AND context = ${context}
+          AND state IN ('prepared', 'submitted')`,
+        (rows) => load(database, rows)
+      )),
+    unknown: (agentId, context) =>
+      read(Effect.flatMap(
+        sql`SELECT * FROM publication AS earlier WHERE agent_id = ${agentId} AND context = ${context}
+          AND state = 'unknown' AND told_by IS NULL AND NOT EXISTS (
+            SELECT 1 FROM publication AS notice WHERE notice.inherits = earlier.delivery_id AND notice.state = 'unknown'
+          ) ORDER BY sequence LIMIT 1`,
+        (rows) => load(database, rows)
+      )),
+    prepare: (publication) =>
+      transaction(Effect.flatMap(Clock.currentTimeMillis, (now) => insert(database, publication, now))),
+    submitted: (deliveryId, run) =>
+      transaction(Effect.gen(function*() {
+        const publication = yield* byId(deliveryId)
+        if (publication.state !== "prepared" || !(yield* basesStand(publication))) {
+          return yield* new BaseChanged({ deliveryId })
+        }
+        const now = yield* Clock.currentTimeMillis
+        yield* sql`UPDATE publication SET state = 'submitted', run_id = ${run.runId}, boot_id = ${run.bootId},
+          turn_id = NULL, submitted_at = ${now} WHERE delivery_id = ${deliveryId}`
+      })),
+    turnKnown: (deliveryId, turnId) =>
+      transaction(Effect.asVoid(
+        sql`UPDATE publication SET turn_id = ${turnId} WHERE delivery_id = ${deliveryId} AND state = 'submitted'`
+      )),
+    confirmed,
+    absent: (deliveryId, position) =>
+      transaction(Effect.asVoid(
+        sql`UPDATE publication SET state = 'prepared', failures = failures + 1, run_id = NULL, boot_id = NULL,
+          turn_id = NULL, submitted_at = NULL, position = ${encodePosition(position)}
+          WHERE delivery_id = ${deliveryId} AND state = 'submitted'`
+      )),
+    discarded: (deliveryId) =>
+      transaction(Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        yield* sql`UPDATE publication SET state = 'discarded', settled_at = ${now}
+          WHERE delivery_id = ${deliveryId} AND state = 'prepared'`
+      })),
+    becameUnknown: (deliveryId) =>
+      transaction(Effect.asVoid(
+        sql`UPDATE publication SET state = 'unknown' WHERE delivery_id = ${deliveryId} AND state = 'submitted'`
+      )),
+    checkpoint: (agentId, context) =>
+      read(Effect.gen(function*() {
+        const [row] = yield* sql`SELECT * FROM checkpoint WHERE agent_id = ${agentId} AND context = ${context}`
+        if (row === undefined) return Option.none()
+        const known = yield* decodeCheckpoint(row)
+        return Option.some(
+          new Checkpoint({
+            agentId,
+            context,
+            nativeId: known.native_id,
+            deliveryId: known.delivery_id,
+            runId: known.run_id,
+            turnId: known.turn_id,
+            turnEnd: known.turn_end,
+            continues: known.continues
+          })
+        )
+      })),
+    turnEnded: (agentId, context, turnId, end) =>
+      transaction(Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        yield* sql`UPDATE checkpoint SET turn_end = ${end}, updated_at = ${now}
+          WHERE agent_id = ${agentId} AND context = ${context} AND turn_id = ${turnId}`
+      })),
+    cursors: (agentId) =>
+      read(Effect.gen(function*() {
+        const rows = yield* decodeCursors(
+          yield* sql`SELECT room_id, cursor, seen_latest FROM cursor WHERE agent_id = ${agentId}`
+        )
+        return rows.map((row) => ({
+          roomId: row.room_id,
+          cursor: decodeCursor(row.cursor),
+          seenLatest: row.seen_latest
+        }))
+      })),
+    deliveredAmong: (agentId, events) =>
+      read(Effect.gen(function*() {
+        const known = new Set<EventId>()
+        for (let at = 0; at < events.length; at += idsPerQuery) {
+          const rows = yield* sql<{ readonly event_id: string }>`SELECT event_id FROM delivered
+            WHERE agent_id = ${agentId} AND ${sql.in("event_id", events.slice(at, at + idsPerQuery))}`
+          for (const row of rows) known.add(EventId.make(row.event_id))
+        }
+        return known
+      })),
+    storeItem: (item) =>
+      transaction(Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        yield* sql`INSERT INTO item ${
+          sql.insert({
+            operation_id: item.operationId,
+            agent_id: item.agentId,
+            context: item.context,
+            kind: item.kind,
+            text: item.text,
+            stored_at: now
+          })
+        } ON CONFLICT (operation_id) DO NOTHING`
+      })),
+    items: (agentId: AgentId, context: ContextKey, limit: number) =>
+      read(Effect.gen(function*() {
+        const rows = yield* decodeItems(
+          yield* sql`SELECT operation_id, kind, text, stored_at FROM item
+            WHERE agent_id = ${agentId} AND context = ${context} AND delivered_by IS NULL ORDER BY sequence LIMIT ${limit}`
+        )
+        return rows.map((row) => ({
+          operationId: row.operation_id,
+          kind: row.kind,
+          text: row.text,
+          storedAtMillis: row.stored_at
+        }))
+      }))
+  })
+})
+
+export const layer = Layer.effect(Publications, make)

@@ -1,0 +1,15 @@
+// The newest level of each agent, as crossfire told it. In memory: every connection brings it again.
+import { Context, type Effect, type Option } from "effect"
+import type { AgentId } from "../domain/Ids.ts"
+import type { Level } from "../domain/Level.ts"
+
+export class AgentLevels extends Context.Tag("crossfire/services/AgentLevels")<
+  AgentLevels,
+  {
+    readonly get: (agentId: AgentId) => Effect.Effect<Option.Option<Level>>
+    /** Takes it unless a newer one of the same incarnation, or an acknowledgment's answer above it, is known. */
+    readonly put: (level: Level) => Effect.Effect<void>
+    /** An acknowledgment was answered with this level number: lower ones are older than what it closed. */
+    readonly acknowledged: (agentId: AgentId, levelNumber: number) => Effect.Effect<void>
+  }
+>() {}
