@@ -169,15 +169,17 @@ const tables = [
 
   `CREATE INDEX acknowledgment_waiting ON acknowledgment (sequence) WHERE accepted_at IS NULL`,
 
+  // payload is null once the message was answered: its text is kept no longer than it is needed.
   `CREATE TABLE outgoing (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     operation_id TEXT NOT NULL UNIQUE,
     agent_id TEXT NOT NULL,
-    payload TEXT NOT NULL,
+    payload TEXT,
     state TEXT NOT NULL CHECK (state IN ('waiting', 'accepted', 'refused')),
     event_id TEXT,
     refusal TEXT,
-    stored_at INTEGER NOT NULL
+    stored_at INTEGER NOT NULL,
+    CHECK ((state = 'waiting') = (payload IS NOT NULL))
   ) STRICT`,
 
   `CREATE INDEX outgoing_waiting ON outgoing (sequence) WHERE state = 'waiting'`,
@@ -189,8 +191,13 @@ const tables = [
     topic TEXT NOT NULL,
     text TEXT NOT NULL,
     stored_at INTEGER NOT NULL,
-    accepted_at INTEGER
+    accepted_at INTEGER,
+    closed_at INTEGER
   ) STRICT`,
+
+  `CREATE UNIQUE INDEX notice_topic ON notice (topic) WHERE closed_at IS NULL`,
+
+  `CREATE INDEX notice_waiting ON notice (sequence) WHERE accepted_at IS NULL`,
 
   `CREATE TABLE engine_run (
     run_id TEXT PRIMARY KEY,
