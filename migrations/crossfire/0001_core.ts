@@ -74,10 +74,12 @@ const tables = [
   `CREATE INDEX enrollment_open ON enrollment (owner) WHERE state IN ('pending', 'approved')`,
 
   // Three separate things: permission (permitted_by), membership, and wake policy (below).
-  // boundary is set when permission and membership first both hold; wanted_boundary is taken before joining.
+  // boundary is set when permission and membership first both hold; wanted_boundary is taken before joining. latest is
+  // the sequence of the newest decision whose event the agent may be given.
   `CREATE TABLE participation (
     agent_id TEXT NOT NULL REFERENCES agent (agent_id),
     room_id TEXT NOT NULL,
+    invited_by TEXT,
     permitted_by TEXT,
     permitted_at INTEGER,
     membership TEXT NOT NULL CHECK (membership IN ('none', 'invited', 'joining', 'joined', 'left', 'banned')),
@@ -109,22 +111,26 @@ const tables = [
     FOREIGN KEY (agent_id, room_id) REFERENCES wake_policy (agent_id, room_id) ON DELETE CASCADE
   ) STRICT`,
 
+  // visibility is the room's m.room.history_visibility as last read. dirty counts announcements since the last sweep, so
+  // that a sweep clears only what it began with.
   `CREATE TABLE room (
     room_id TEXT PRIMARY KEY,
     name TEXT,
     visibility TEXT NOT NULL DEFAULT 'shared',
-    ever_unshared INTEGER NOT NULL DEFAULT 0 CHECK (ever_unshared IN (0, 1)),
     is_direct INTEGER NOT NULL DEFAULT 0 CHECK (is_direct IN (0, 1)),
     encrypted INTEGER NOT NULL DEFAULT 0 CHECK (encrypted IN (0, 1)),
-    dirty INTEGER NOT NULL DEFAULT 1 CHECK (dirty IN (0, 1)),
+    dirty INTEGER NOT NULL DEFAULT 1,
     updated_at INTEGER NOT NULL
   ) STRICT`,
 
-  // reader is '' for all members together where visibility is shared, else the user who reads for themselves.
+  // How far a room was read and decided. reader '' stands for every joined agent without a row of its own; a new agent
+  // reads for itself from its boundary until both stand at the same token, a departed one's row waits for its return.
+  // window_to is the end of a window that is partly read; position is then a token inside of it.
   `CREATE TABLE sweep_position (
     room_id TEXT NOT NULL REFERENCES room (room_id),
     reader TEXT NOT NULL DEFAULT '',
     position TEXT NOT NULL,
+    window_to TEXT,
     last_event TEXT,
     updated_at INTEGER NOT NULL,
     PRIMARY KEY (room_id, reader)
@@ -202,12 +208,22 @@ const tables = [
   ) STRICT`,
 
   `CREATE INDEX outbound_waiting ON outbound (sequence) WHERE state = 'waiting'`,
+  `CREATE INDEX outbound_age ON outbound (settled_at)`,
 
-  // The bot's direct rooms with people: our own record, never m.direct.
+  // The bot's direct rooms with people: our own record, never m.direct. boundary was taken before joining.
   `CREATE TABLE bot_room (
     room_id TEXT PRIMARY KEY,
     user_id TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('joining', 'joined')),
+    boundary TEXT NOT NULL,
     updated_at INTEGER NOT NULL
+  ) STRICT`,
+
+  // A direct room that the bot is making: recorded before the request, so that a crash makes no second one.
+  `CREATE TABLE bot_contact (
+    user_id TEXT PRIMARY KEY,
+    boundary TEXT NOT NULL,
+    created_at INTEGER NOT NULL
   ) STRICT`,
 
   // Messages to the bot that were answered: one answer each, whatever is pushed or swept again.

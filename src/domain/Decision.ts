@@ -3,7 +3,7 @@
 import { Schema } from "effect"
 import type { UserId } from "./Ids.ts"
 import { AgentId, EventId, RoomId } from "./Ids.ts"
-import { isControl, isEdit, type MatrixEvent, mentionedUsers } from "./MatrixEvent.ts"
+import { isControl, isEdit, isRedacted, type MatrixEvent, mentionedUsers } from "./MatrixEvent.ts"
 
 /** `wake` and `mention` start the agent; `context` travels with a later one; `own` and `control` are never given. */
 export const DecisionKind = Schema.Literal("wake", "mention", "context", "own", "control")
@@ -52,9 +52,9 @@ export const selects = (policy: ReadonlyArray<WakeSelection>, sender: Sender): b
     }
   })
 
-/** Only a message can start an agent: state, reactions, edits, redactions and receipts are context at most. */
+/** Only a message can start an agent: state, reactions, edits, redactions and what was redacted are context at most. */
 const canWake = (event: MatrixEvent): boolean =>
-  event.type === "m.room.message" && event.state_key === undefined && !isEdit(event) &&
+  event.type === "m.room.message" && event.state_key === undefined && !isEdit(event) && !isRedacted(event) &&
   event.content["msgtype"] !== "m.notice"
 
 export const decide = (input: DecisionInput): DecisionKind => {
