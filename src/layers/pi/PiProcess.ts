@@ -1,0 +1,70 @@
+// Starts Pi in RPC mode: its arguments, its environment, and the end that leaves nothing behind.
+import { Effect, type Scope } from "effect"
+import type { RunId } from "../../domain/Ids.ts"
+import type { EngineUnavailable } from "../../services/NativeEngine.ts"
+import { type ManagedProcess, spawn } from "../process/ManagedProcess.ts"
+import type { PiHome } from "./PiHome.ts"
+import { unavailable } from "./PiInstall.ts"
+
+export interface PiProgram {
+  /** Pi's `cli.js`; absolute. */
+  readonly cliPath: string
+  /** The Node binary that runs it; absolute. */
+  readonly nodePath: string
+  /** The daemon's own environment. Only what `passed` names goes on to Pi: no `PI_*`, no provider key, no token. */
+  readonly hostEnvironment: Readonly<Record<string, string | undefined>>
+  /** What the owner gives on purpose, a proxy for instance. */
+  readonly extraEnvironment: Readonly<Record<string, string>>
+}
+
+const passed = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR"]
+
+/** The variable that marks a run's processes. */
+export const runMarker = "FLEET_RUN"
+
+/** How long each of stdin close and SIGTERM may take. Pi itself needs 30 ms. */
+const grace = "5 seconds"
+
+export const environmentOf = (
+  program: Pick<PiProgram, "hostEnvironment" | "extraEnvironment">,
+  home: PiHome,
+  socketPath: string | null
+): Record<string, string> => {
+  const inherited = passed.flatMap((name) => {
+    const value = program.hostEnvironment[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return {
+    ...Object.fromEntries(inherited),
+    ...program.extraEnvironment,
+    PI_CODING_AGENT_DIR: home.folder,
+    PI_OFFLINE: "1",
+    PI_SKIP_VERSION_CHECK: "1",
+    PI_TELEMETRY: "0",
+    ...(socketPath === null ? {} : { FLEET_SOCKET: socketPath })
+  }
+}
+
+/**
+ * `--no-approve` and `--no-extensions`: nothing that lies in a work folder runs inside Pi, only what is named here.
+ * (Pi has no flag for "RPC without a session file", hence the caller's `session` arguments.)
+ */
+export const start = (
+  program: PiProgram,
+  home: PiHome,
+  run: {
+    readonly runId: RunId
+    readonly workFolder: string
+    readonly socketPath: string | null
+    readonly args: ReadonlyArray<string>
+  }
+): Effect.Effect<ManagedProcess, EngineUnavailable, Scope.Scope> =>
+  spawn({
+    command: program.nodePath,
+    args: [program.cliPath, "--mode", "rpc", "-na", "-ne", ...run.args],
+    cwd: run.workFolder,
+    env: environmentOf(program, home, run.socketPath),
+    marker: [runMarker, run.runId],
+    grace,
+    stopBy: "stdin"
+  }).pipe(Effect.mapError((error) => unavailable(error.message)))

@@ -1,0 +1,63 @@
+// Which turn runs in a Pi session, and what its events mean for the caller. Pure: state and record in, state and events out.
+import type { DeliveryId } from "../../domain/Ids.ts"
+import { TurnId } from "../../domain/Ids.ts"
+import type { EngineEvent } from "../../services/NativeEngine.ts"
+import { type PiEvent, type PiMessage, visibleText } from "./PiRecords.ts"
+
+/** Pi names no turns: one submitted input is one turn, and the delivery names it. */
+export const turnIdOf = (deliveryId: DeliveryId): TurnId => TurnId.make(`pi:${deliveryId}`)
+
+export type PiTurn =
+  | { readonly _tag: "Idle" }
+  /** From right before the input is sent until Pi has settled. `last` is the latest assistant message. */
+  | {
+    readonly _tag: "Running"
+    readonly deliveryId: DeliveryId
+    readonly reported: boolean
+    readonly last: PiMessage | null
+  }
+
+export const idle: PiTurn = { _tag: "Idle" }
+
+const errorMaxLength = 500
+
+/** An engine's own words, cut short, without what may be a key: providers quote keys in their refusals. */
+export const harmless = (words: string): string => words.replace(/[\w+/=.-]{24,}/gu, "[…]").slice(0, errorMaxLength)
+
+type Ended = Extract<EngineEvent, { readonly _tag: "TurnEnded" }>
+
+const endOf = (turnId: TurnId, aborted: boolean, last: PiMessage | null): Ended => {
+  const end = (status: Ended["status"], error: string | null): Ended => ({ _tag: "TurnEnded", turnId, status, error })
+  if (aborted || last?.stopReason === "aborted") return end("interrupted", null)
+  switch (last?.stopReason) {
+    case "stop":
+    case "toolUse":
+      return end("completed", null)
+    case "length":
+      return end("failed", "the answer reached the model's output limit")
+    case undefined:
+      return end("failed", "the model gave no answer")
+    default:
+      return end("failed", harmless(last?.errorMessage ?? `the answer ended with "${last?.stopReason}"`))
+  }
+}
+
+/** What an event does to the turn, and what the caller is told. Nothing that Pi does by itself is anybody's turn. */
+export const advance = (turn: PiTurn, event: PiEvent): readonly [PiTurn, ReadonlyArray<EngineEvent>] => {
+  if (turn._tag === "Idle") return [turn, []]
+  const turnId = turnIdOf(turn.deliveryId)
+  switch (event.type) {
+    // Pi starts anew for each automatic retry; for the caller it is one turn.
+    case "agent_start":
+      return turn.reported ? [turn, []] : [{ ...turn, reported: true }, [{ _tag: "TurnStarted", turnId }]]
+    case "message_end": {
+      if (event.message.role === "user") return [turn, [{ _tag: "UserEntrySeen" }]]
+      if (event.message.role !== "assistant") return [turn, []]
+      const text = visibleText(event.message)
+      const output: ReadonlyArray<EngineEvent> = text.trim() === "" ? [] : [{ _tag: "Output", turnId, text }]
+      return [{ ...turn, last: event.message }, output]
+    }
+    case "agent_settled":
+      return [idle, [endOf(turnId, event.aborted, turn.last)]]
+  }
+}
