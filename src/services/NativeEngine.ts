@@ -110,6 +110,16 @@ export interface NativeHistory {
     after: HistoryPosition,
     turnId: TurnId
   ) => Effect.Effect<Option.Option<"completed" | "aborted">, HistoryBroken>
+  /**
+   * Whether the work that the user entry at `receipt` started has its regular end in the history (Codex: the turn's
+   * `task_complete`; Pi: the newest message is the assistant's with stop reason `stop`). Used after a crash alone, to
+   * tell finished work from unfinished; it proves no absence.
+   */
+  readonly finished: (
+    binding: Binding,
+    receipt: HistoryPosition,
+    turnId: TurnId | null
+  ) => Effect.Effect<boolean, HistoryBroken>
 }
 
 export interface NativeEngine {

@@ -2,27 +2,13 @@
 // It decides nothing; docs/delivery.md defines the states.
 import { Context, type Effect, type Option, Schema } from "effect"
 import type { Checkpoint } from "../domain/Checkpoint.ts"
-import type { Cursor } from "../domain/Cursor.ts"
 import type { HistoryPosition, Receipt } from "../domain/History.ts"
-import type { AgentId, ContextKey, DeliveryId, EventId, OperationId, RoomId, RunId, TurnId } from "../domain/Ids.ts"
+import type { AgentId, ContextKey, DeliveryId, RunId, TurnId } from "../domain/Ids.ts"
 import type { Publication } from "../domain/Publication.ts"
 import type { StoreFailed } from "./Database.ts"
 
 /** What the input was made from no longer stands (a cursor moved): it is discarded and made again. */
 export class BaseChanged extends Schema.TaggedError<BaseChanged>()("BaseChanged", { deliveryId: Schema.String }) {}
-
-export interface RoomCursor {
-  readonly roomId: RoomId
-  readonly cursor: Cursor
-  readonly seenLatest: number
-}
-
-export interface DirectItem {
-  readonly operationId: OperationId
-  readonly kind: "direct" | "schedule"
-  readonly text: string
-  readonly storedAtMillis: number
-}
 
 export class Publications extends Context.Tag("crossfire/services/Publications")<
   Publications,
@@ -52,36 +38,5 @@ export class Publications extends Context.Tag("crossfire/services/Publications")
     readonly discarded: (deliveryId: DeliveryId) => Effect.Effect<void, StoreFailed>
     /** Neither proof: kept whole, and told to the agent by its notice. */
     readonly becameUnknown: (deliveryId: DeliveryId) => Effect.Effect<void, StoreFailed>
-    readonly checkpoint: (
-      agentId: AgentId,
-      context: ContextKey
-    ) => Effect.Effect<Option.Option<Checkpoint>, StoreFailed>
-    /** Only if the checkpoint is still about that turn. */
-    readonly turnEnded: (
-      agentId: AgentId,
-      context: ContextKey,
-      turnId: TurnId,
-      end: "completed" | "interrupted" | "failed"
-    ) => Effect.Effect<void, StoreFailed>
-    readonly cursors: (agentId: AgentId) => Effect.Effect<ReadonlyArray<RoomCursor>, StoreFailed>
-    /** Which of these were given to the agent already. */
-    readonly deliveredAmong: (
-      agentId: AgentId,
-      events: ReadonlyArray<EventId>
-    ) => Effect.Effect<ReadonlySet<EventId>, StoreFailed>
-    /** Stores an input that is not Matrix; the same operation again changes nothing. */
-    readonly storeItem: (item: {
-      readonly operationId: OperationId
-      readonly agentId: AgentId
-      readonly context: ContextKey
-      readonly kind: "direct" | "schedule"
-      readonly text: string
-    }) => Effect.Effect<void, StoreFailed>
-    /** Undelivered items in the order in which they were stored; at most `limit`. */
-    readonly items: (
-      agentId: AgentId,
-      context: ContextKey,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<DirectItem>, StoreFailed>
   }
 >() {}

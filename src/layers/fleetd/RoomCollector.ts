@@ -9,7 +9,7 @@ import { CursorMove } from "../../domain/Publication.ts"
 import { roomQuota, snapshotRecords } from "../../domain/Quota.ts"
 import { type Collected, Collector } from "../../services/Collector.ts"
 import { CrossfireClient, type LeaseStamp } from "../../services/CrossfireClient.ts"
-import { Publications, type RoomCursor } from "../../services/Publications.ts"
+import { ReadState, type RoomCursor } from "../../services/ReadState.ts"
 
 /** Rooms read at the same time for one agent. */
 const roomConcurrency = 4
@@ -35,11 +35,11 @@ const isGiven = (record: RoomRecord): boolean => record.kind !== "own" && record
 
 export const make = Effect.gen(function*() {
   const client = yield* CrossfireClient
-  const publications = yield* Publications
+  const readState = yield* ReadState
 
   const unseen = (agent: FleetAgent, records: ReadonlyArray<RoomRecord>) =>
     Effect.map(
-      publications.deliveredAmong(agent.agentId, records.map((record) => record.eventId)),
+      readState.deliveredAmong(agent.agentId, records.map((record) => record.eventId)),
       (delivered) => records.filter((record) => isGiven(record) && !delivered.has(record.eventId))
     )
 
@@ -108,7 +108,7 @@ export const make = Effect.gen(function*() {
   return Collector.of({
     collect: (stamp, agent, level) =>
       Effect.gen(function*() {
-        const cursors = new Map((yield* publications.cursors(agent.agentId)).map((known) => [known.roomId, known]))
+        const cursors = new Map((yield* readState.cursors(agent.agentId)).map((known) => [known.roomId, known]))
         const dirty = level.rooms.filter((room) => isDirty(room, cursors.get(room.roomId)))
         const boundary = yield* client.boundary(stamp)
         const quota = roomQuota(dirty.length)

@@ -1,47 +1,14 @@
 // `Publications` over the registry: each operation one transaction. What a receipt brings about stands in `confirmed`.
 import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { Acknowledgment } from "../../../domain/api/Crossfire.ts"
-import { Checkpoint } from "../../../domain/Checkpoint.ts"
 import { type Cursor, sameCursor } from "../../../domain/Cursor.ts"
-import {
-  type AgentId,
-  type ContextKey,
-  type DeliveryId,
-  EventId,
-  OperationId,
-  type RoomId
-} from "../../../domain/Ids.ts"
+import type { AgentId, DeliveryId, RoomId } from "../../../domain/Ids.ts"
 import type { Publication } from "../../../domain/Publication.ts"
 import { FleetDb } from "../../../services/Database.ts"
 import { BaseChanged, Publications } from "../../../services/Publications.ts"
 import { decodeCursor, encodeCursor, encodePosition, insert, load } from "./PublicationRows.ts"
 
 const encodeAcknowledgment = Schema.encodeSync(Schema.parseJson(Acknowledgment))
-
-const decodeCheckpoint = Schema.decodeUnknown(Schema.Struct({
-  native_id: Schema.String,
-  delivery_id: Checkpoint.fields.deliveryId,
-  run_id: Checkpoint.fields.runId,
-  turn_id: Checkpoint.fields.turnId,
-  turn_end: Checkpoint.fields.turnEnd,
-  continues: Schema.Int
-}))
-
-const decodeCursors = Schema.decodeUnknown(Schema.Array(Schema.Struct({
-  room_id: Schema.String.pipe(Schema.brand("RoomId")),
-  cursor: Schema.String,
-  seen_latest: Schema.Int
-})))
-
-const decodeItems = Schema.decodeUnknown(Schema.Array(Schema.Struct({
-  operation_id: OperationId,
-  kind: Schema.Literal("direct", "schedule"),
-  text: Schema.String,
-  stored_at: Schema.Int
-})))
-
-/** SQLite's bound on the parameters of one statement is far above this. */
-const idsPerQuery = 500
 
 export const make = Effect.gen(function*() {
   const database = yield* FleetDb
@@ -79,7 +46,8 @@ export const make = Effect.gen(function*() {
         (earlier) => Effect.map(lineage(earlier), (rest) => [publication, ...rest])
       )
 
-  const writeProgress = (publication: Publication) =>
+  /** What `publication` would have written, under the delivery that proves it: its own, or its notice's. */
+  const writeProgress = (publication: Publication, provenBy: DeliveryId) =>
     Effect.gen(function*() {
       const { agentId } = publication
       for (const move of publication.moves) {
@@ -100,12 +68,12 @@ export const make = Effect.gen(function*() {
             agent_id: agentId,
             room_id: event.roomId,
             event_id: event.eventId,
-            delivery_id: publication.deliveryId
+            delivery_id: provenBy
           })
         } ON CONFLICT DO NOTHING`
       }
       for (const operationId of publication.items) {
-        yield* sql`UPDATE item SET delivered_by = ${publication.deliveryId} WHERE operation_id = ${operationId}`
+        yield* sql`UPDATE item SET delivered_by = ${provenBy} WHERE operation_id = ${operationId}`
       }
     })
 
@@ -118,7 +86,7 @@ export const make = Effect.gen(function*() {
       yield* sql`UPDATE publication SET state = 'confirmed', entry = ${receipt.entry}, receipt_form = ${receipt.form},
         turn_id = COALESCE(${receipt.turnId}, turn_id), settled_at = ${now} WHERE delivery_id = ${deliveryId}`
       for (const one of covered) {
-        yield* writeProgress(one)
+        yield* writeProgress(one, deliveryId)
         if (one.deliveryId !== deliveryId) {
           yield* sql`UPDATE publication SET told_by = ${deliveryId}, settled_at = ${now} WHERE delivery_id = ${one.deliveryId}`
         }
@@ -204,79 +172,7 @@ export const make = Effect.gen(function*() {
     becameUnknown: (deliveryId) =>
       transaction(Effect.asVoid(
         sql`UPDATE publication SET state = 'unknown' WHERE delivery_id = ${deliveryId} AND state = 'submitted'`
-      )),
-    checkpoint: (agentId, context) =>
-      read(Effect.gen(function*() {
-        const [row] = yield* sql`SELECT * FROM checkpoint WHERE agent_id = ${agentId} AND context = ${context}`
-        if (row === undefined) return Option.none()
-        const known = yield* decodeCheckpoint(row)
-        return Option.some(
-          new Checkpoint({
-            agentId,
-            context,
-            nativeId: known.native_id,
-            deliveryId: known.delivery_id,
-            runId: known.run_id,
-            turnId: known.turn_id,
-            turnEnd: known.turn_end,
-            continues: known.continues
-          })
-        )
-      })),
-    turnEnded: (agentId, context, turnId, end) =>
-      transaction(Effect.gen(function*() {
-        const now = yield* Clock.currentTimeMillis
-        yield* sql`UPDATE checkpoint SET turn_end = ${end}, updated_at = ${now}
-          WHERE agent_id = ${agentId} AND context = ${context} AND turn_id = ${turnId}`
-      })),
-    cursors: (agentId) =>
-      read(Effect.gen(function*() {
-        const rows = yield* decodeCursors(
-          yield* sql`SELECT room_id, cursor, seen_latest FROM cursor WHERE agent_id = ${agentId}`
-        )
-        return rows.map((row) => ({
-          roomId: row.room_id,
-          cursor: decodeCursor(row.cursor),
-          seenLatest: row.seen_latest
-        }))
-      })),
-    deliveredAmong: (agentId, events) =>
-      read(Effect.gen(function*() {
-        const known = new Set<EventId>()
-        for (let at = 0; at < events.length; at += idsPerQuery) {
-          const rows = yield* sql<{ readonly event_id: string }>`SELECT event_id FROM delivered
-            WHERE agent_id = ${agentId} AND ${sql.in("event_id", events.slice(at, at + idsPerQuery))}`
-          for (const row of rows) known.add(EventId.make(row.event_id))
-        }
-        return known
-      })),
-    storeItem: (item) =>
-      transaction(Effect.gen(function*() {
-        const now = yield* Clock.currentTimeMillis
-        yield* sql`INSERT INTO item ${
-          sql.insert({
-            operation_id: item.operationId,
-            agent_id: item.agentId,
-            context: item.context,
-            kind: item.kind,
-            text: item.text,
-            stored_at: now
-          })
-        } ON CONFLICT (operation_id) DO NOTHING`
-      })),
-    items: (agentId: AgentId, context: ContextKey, limit: number) =>
-      read(Effect.gen(function*() {
-        const rows = yield* decodeItems(
-          yield* sql`SELECT operation_id, kind, text, stored_at FROM item
-            WHERE agent_id = ${agentId} AND context = ${context} AND delivered_by IS NULL ORDER BY sequence LIMIT ${limit}`
-        )
-        return rows.map((row) => ({
-          operationId: row.operation_id,
-          kind: row.kind,
-          text: row.text,
-          storedAtMillis: row.stored_at
-        }))
-      }))
+      ))
   })
 })
 

@@ -1,0 +1,174 @@
+// Makes the next input of a context: collects, renders, puts into a file what is too large, and stores it as prepared.
+// It runs only while no turn of the context runs and nothing else is open there.
+import { Effect, Option } from "effect"
+import { type Checkpoint, isUnfinished } from "../../domain/Checkpoint.ts"
+import type { FleetAgent } from "../../domain/FleetAgent.ts"
+import type { HistoryPosition } from "../../domain/History.ts"
+import { type ContextKey, DeliveryId } from "../../domain/Ids.ts"
+import {
+  type BatchInput,
+  renderBatch,
+  renderContinue,
+  renderManifest,
+  renderNotice,
+  renderReminder
+} from "../../domain/InputText.ts"
+import type { Level } from "../../domain/Level.ts"
+import { CoveredEvent, Publication, type PublicationKind } from "../../domain/Publication.ts"
+import { Artifacts } from "../../services/Artifacts.ts"
+import { Collector } from "../../services/Collector.ts"
+import type { LeaseStamp } from "../../services/CrossfireClient.ts"
+import { DirectInputs } from "../../services/DirectInputs.ts"
+import { Publications } from "../../services/Publications.ts"
+import { randomUuid } from "./Activation.ts"
+
+/** Items that one input takes; the rest waits for the next. */
+const maxItemsPerInput = 50
+
+const encoder = new TextEncoder()
+const byteLength = (text: string): number => encoder.encode(text).length
+
+export const make = (config: { readonly maxInputBytes: number }) =>
+  Effect.gen(function*() {
+    const artifacts = yield* Artifacts
+    const collector = yield* Collector
+    const inputs = yield* DirectInputs
+    const publications = yield* Publications
+
+    const blank = (
+      kind: PublicationKind,
+      agent: FleetAgent,
+      context: ContextKey,
+      level: Level,
+      position: HistoryPosition,
+      deliveryId: DeliveryId,
+      text: string
+    ) => ({
+      deliveryId,
+      agentId: agent.agentId,
+      context,
+      kind,
+      state: "prepared" as const,
+      text,
+      authorityRevision: level.authorityRevision,
+      position,
+      runId: null,
+      bootId: null,
+      turnId: null,
+      failures: 0,
+      inherits: null,
+      moves: [],
+      events: [],
+      items: []
+    })
+
+    const newDelivery = Effect.map(randomUuid, (id) => DeliveryId.make(id))
+
+    /** The complete input as its text, or as a private file with a manifest in its place. */
+    const inlineOrFile = (agent: FleetAgent, input: BatchInput) =>
+      Effect.gen(function*() {
+        const text = renderBatch(input)
+        if (byteLength(text) <= config.maxInputBytes) return text
+        const file = yield* artifacts.write({
+          agentId: agent.agentId,
+          deliveryId: input.deliveryId,
+          name: "input.txt",
+          text
+        })
+        return renderManifest(input, file)
+      })
+
+    /** Answers false where nothing could be collected: an empty collection makes no input. */
+    const batch = (
+      stamp: LeaseStamp,
+      agent: FleetAgent,
+      context: ContextKey,
+      level: Level,
+      wakes: boolean,
+      position: HistoryPosition
+    ) =>
+      Effect.gen(function*() {
+        const items = yield* inputs.waiting(agent.agentId, context, maxItemsPerInput)
+        const collected = wakes
+          ? yield* collector.collect(stamp, agent, level)
+          : { records: [], rooms: [], moves: [], failedRooms: [] }
+        for (const failed of collected.failedRooms) {
+          yield* Effect.logWarning("a room could not be read").pipe(
+            Effect.annotateLogs({ agent: agent.name, room: failed.roomId, reason: failed.reason })
+          )
+        }
+        if (collected.records.length + items.length === 0) return false
+        const deliveryId = yield* newDelivery
+        const input: BatchInput = {
+          deliveryId,
+          agentName: agent.name,
+          rooms: collected.rooms,
+          records: collected.records,
+          items
+        }
+        const text = yield* inlineOrFile(agent, input)
+        yield* publications.prepare(
+          new Publication({
+            ...blank("batch", agent, context, level, position, deliveryId, text),
+            moves: collected.moves,
+            events: collected.records.map(({ eventId, roomId }) => new CoveredEvent({ roomId, eventId })),
+            items: items.map((item) => item.operationId)
+          })
+        )
+        return true
+      })
+
+    const reminder = (agent: FleetAgent, context: ContextKey, level: Level, position: HistoryPosition) =>
+      Effect.gen(function*() {
+        const deliveryId = yield* newDelivery
+        const text = renderReminder(deliveryId, agent.name)
+        yield* publications.prepare(
+          new Publication(blank("reminder", agent, context, level, position, deliveryId, text))
+        )
+      })
+
+    const goOn = (agent: FleetAgent, context: ContextKey, level: Level, position: HistoryPosition) =>
+      Effect.gen(function*() {
+        const deliveryId = yield* newDelivery
+        const text = renderContinue(deliveryId, agent.name)
+        yield* publications.prepare(
+          new Publication(blank("continue", agent, context, level, position, deliveryId, text))
+        )
+      })
+
+    /** The notice for an unknown input: it points to the exact text and inherits what that input would have moved. */
+    const notice = (
+      agent: FleetAgent,
+      context: ContextKey,
+      level: Level,
+      position: HistoryPosition,
+      earlier: Publication,
+      checkpoint: Option.Option<Checkpoint>
+    ) =>
+      Effect.gen(function*() {
+        const deliveryId = yield* newDelivery
+        const file = yield* artifacts.write({
+          agentId: agent.agentId,
+          deliveryId,
+          name: "earlier-input.txt",
+          text: earlier.text
+        })
+        const text = renderNotice({
+          deliveryId,
+          agentName: agent.name,
+          earlier: earlier.deliveryId,
+          file,
+          reminderDue: Option.exists(checkpoint, isUnfinished)
+        })
+        yield* publications.prepare(
+          new Publication({
+            ...blank("notice", agent, context, level, position, deliveryId, text),
+            inherits: earlier.deliveryId
+          })
+        )
+      })
+
+    return { batch, reminder, goOn, notice }
+  })
+
+export type InputPreparation = Effect.Effect.Success<ReturnType<typeof make>>

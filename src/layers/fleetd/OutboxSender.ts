@@ -1,0 +1,86 @@
+// Sends what fleetd owes to crossfire, in order, while the lease is held: acknowledgments first, then messages, then
+// notices. What is not accepted stays. Nobody calls it: a scoped feature.
+import { Effect, Layer, Schedule } from "effect"
+import { StaleGeneration } from "../../domain/api/CrossfireErrors.ts"
+import { AgentLevels } from "../../services/AgentLevels.ts"
+import { CrossfireClient, type LeaseStamp } from "../../services/CrossfireClient.ts"
+import { FleetOutbox } from "../../services/FleetOutbox.ts"
+import { Lease } from "../../services/Lease.ts"
+import { Signals } from "../../services/Signals.ts"
+
+const perRound = 50
+/** Without a signal: what is still there is tried again. */
+const lookAgain = "5 seconds"
+/** A queued message is asked about again: crossfire answers how it went. */
+const requeueAfter = "2 seconds"
+
+export const make = Effect.gen(function*() {
+  const client = yield* CrossfireClient
+  const lease = yield* Lease
+  const levels = yield* AgentLevels
+  const outbox = yield* FleetOutbox
+  const signals = yield* Signals
+
+  const acknowledgments = (stamp: LeaseStamp) =>
+    Effect.gen(function*() {
+      const waiting = yield* outbox.waitingAcknowledgments(perRound)
+      let accepted = 0
+      for (const { acknowledgment, agentId } of waiting) {
+        yield* client.acknowledge(stamp, agentId, acknowledgment).pipe(
+          Effect.tap(() => outbox.acknowledged(acknowledgment)),
+          Effect.tap(() => Effect.sync(() => accepted++)),
+          Effect.tap((number) => levels.acknowledged(agentId, number)),
+          // One agent's revoked credential holds up nobody else.
+          Effect.catchTag("CredentialRefused", (refused) => Effect.logWarning(refused.message))
+        )
+      }
+      return accepted === perRound
+    })
+
+  /** One agent's refused or queued message does not hold up another's; crossfire keeps each sender's order. */
+  const messages = (stamp: LeaseStamp) =>
+    Effect.gen(function*() {
+      const waiting = yield* outbox.waitingMessages(perRound)
+      let queued = false
+      for (const { agentId, message } of waiting) {
+        const answer = yield* client.send(stamp, agentId, message).pipe(
+          Effect.catchTag("SendRefused", Effect.succeed)
+        )
+        if ("status" in answer && answer.status === "queued") queued = true
+        else yield* outbox.messageAnswered(message.operationId, answer)
+      }
+      return queued
+    })
+
+  const notices = (stamp: LeaseStamp) =>
+    Effect.gen(function*() {
+      for (const notice of yield* outbox.waitingNotices(perRound)) {
+        yield* client.notice(stamp, notice.operationId, notice.text)
+        yield* outbox.noticeAccepted(notice.operationId)
+      }
+    })
+
+  const round = Effect.gen(function*() {
+    const state = yield* lease.state
+    if (state._tag === "NotHeld") return
+    yield* Effect.gen(function*() {
+      if (yield* acknowledgments(state.stamp)) yield* signals.outbox
+      const queued = yield* messages(state.stamp)
+      yield* notices(state.stamp)
+      if (queued) yield* Effect.fork(Effect.delay(signals.outbox, requeueAfter))
+    }).pipe(
+      Effect.tapError((error) =>
+        error instanceof StaleGeneration ? lease.lost(state.stamp, error.message) : Effect.void
+      )
+    )
+  })
+
+  yield* round.pipe(
+    Effect.retry(Schedule.exponential("500 millis").pipe(Schedule.union(Schedule.spaced("10 seconds")))),
+    Effect.zipRight(signals.awaitOutbox(lookAgain)),
+    Effect.forever,
+    Effect.forkScoped
+  )
+})
+
+export const layer = Layer.scopedDiscard(make)
