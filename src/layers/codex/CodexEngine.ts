@@ -1,0 +1,71 @@
+// The NativeEngine for Codex: one app-server process per activation, in the agent's own CODEX_HOME.
+import { Effect, ExecutionStrategy, Exit, Scope } from "effect"
+import { randomUUID } from "node:crypto"
+import { realpath } from "node:fs/promises"
+import { checkModel, ModelNotOffered } from "../../domain/Engine.ts"
+import type { NativeEngine } from "../../services/NativeEngine.ts"
+import { makeVersionCheck } from "./CodexBinary.ts"
+import { history } from "./CodexHistory.ts"
+import { prepare, unavailable, writeInstructions } from "./CodexHome.ts"
+import * as CodexModels from "./CodexModels.ts"
+import * as CodexProcess from "./CodexProcess.ts"
+import * as CodexSession from "./CodexSession.ts"
+import { type CodexConfig, withDefaults } from "./CodexSettings.ts"
+import * as CodexThread from "./CodexThread.ts"
+import { asUnavailable, type CodexWire } from "./CodexWire.ts"
+
+const deaf = {
+  onNotification: () => Effect.void,
+  onRequest: () => Effect.succeed(null)
+}
+
+/** What `start` holds is let go of at once when it fails, and otherwise when the caller's scope closes. */
+const holding = <A, E>(start: Effect.Effect<A, E, Scope.Scope>): Effect.Effect<A, E, Scope.Scope> =>
+  Effect.gen(function*() {
+    const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+    return yield* Scope.extend(start, scope).pipe(Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
+  })
+
+export const make = (config: CodexConfig): Effect.Effect<NativeEngine> =>
+  Effect.gen(function*() {
+    const settings = withDefaults(config)
+    const checkVersion = yield* makeVersionCheck(settings)
+
+    const prepared = (home: string) => Effect.tap(prepare(settings, home), checkVersion)
+
+    const models: NativeEngine["models"] = (home) =>
+      Effect.gen(function*() {
+        const codexHome = yield* prepared(home)
+        const runId = yield* Effect.sync(() => randomUUID())
+        const { wire } = yield* CodexProcess.start(settings, { codexHome, workFolder: codexHome, runId }, deaf)
+        return yield* CodexModels.list(wire)
+      }).pipe(
+        Effect.scoped,
+        Effect.catchTags({
+          EngineGone: (gone) => unavailable(gone.message),
+          RequestRefused: asUnavailable
+        })
+      )
+
+    const activate: NativeEngine["activate"] = (activation) =>
+      Effect.gen(function*() {
+        const codexHome = yield* prepared(activation.home)
+        yield* CodexThread.checkBinding(activation.binding)
+        yield* writeInstructions(settings, codexHome, activation.instructions)
+        const workFolder = yield* Effect.tryPromise({
+          try: () => realpath(activation.workFolder),
+          catch: () => unavailable(`its work folder does not exist: ${activation.workFolder}`)
+        })
+        const run = { codexHome, workFolder, runId: activation.runId }
+        const open = (wire: CodexWire) =>
+          Effect.gen(function*() {
+            const offers = yield* Effect.catchTag(CodexModels.list(wire), "RequestRefused", asUnavailable)
+            const choice = checkModel("codex", activation, offers)
+            if (choice instanceof ModelNotOffered) return yield* choice
+            return yield* CodexThread.open(wire, { settings, activation, codexHome, workFolder })
+          })
+        return yield* CodexSession.make((listener) => CodexProcess.start(settings, run, listener), open)
+      }).pipe(holding)
+
+    return { kind: "codex", history, models, activate }
+  })

@@ -1,0 +1,557 @@
+// The Codex adapter against the real Codex and a scripted model: binding, receipt, resume, interrupt, and what is refused.
+import { expect, it } from "@effect/vitest"
+import { Effect, Either, Exit, Option, Scope } from "effect"
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync
+} from "node:fs"
+import { join } from "node:path"
+import { deliveryIdOfFirstLine } from "../../../src/domain/DeliveryHeader.ts"
+import { supportedVersions } from "../../../src/domain/Engine.ts"
+import { TurnId } from "../../../src/domain/Ids.ts"
+import { findMarked } from "../../../src/layers/process/ProcessSweep.ts"
+import { awaitRequest } from "../../support/ScriptedModel.ts"
+import { activate, command, deliver, endless, inputOf, kill9, newDelivery, newRun, setUp } from "./CodexFixture.ts"
+
+const live = (name: string, test: () => Effect.Effect<void, unknown, Scope.Scope>) => it.scopedLive(name, test, 60_000)
+
+const failureOf = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(Effect.either(effect), Either.getLeft)
+
+/** Everything below a folder, links not followed. */
+const filesBelow = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+
+live("[D-01] a first binding stands on disk before any input", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const session = yield* activate(test)
+    const position = yield* test.engine.history.guard(session.binding, null)
+    expect(position.offset).toBeGreaterThan(0)
+    expect(session.binding).toMatchObject({ engine: "codex" })
+    expect(session.binding.path).toContain(join(test.activation.home, "codex", "sessions"))
+    // No input and no answer so far: a kill now loses nothing, and the same history is gone on with.
+    yield* kill9(session)
+    yield* session.until("Exited")
+    const again = yield* activate(test, { binding: session.binding, runId: newRun() })
+    expect(again.binding).toEqual(session.binding)
+    const deliveryId = newDelivery()
+    const { receipt } = yield* deliver(test, again, position, deliveryId)
+    expect(receipt.form).toBe("entry")
+  }))
+
+live("[D-01] submit, receipt in the history, output, end of the turn", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const session = yield* activate(test)
+    const { history } = test.engine
+    const before = yield* history.guard(session.binding, null)
+    const deliveryId = newDelivery()
+    expect(yield* history.findReceipt(session.binding, before, deliveryId)).toEqual(Option.none())
+    const { receipt, turnId } = yield* deliver(test, session, before, deliveryId, {
+      reasoning: "hidden thoughts",
+      text: "visible words",
+      chunks: 4
+    })
+    expect(receipt).toMatchObject({ form: "entry", turnId })
+    const ended = yield* session.until("TurnEnded")
+    expect(ended).toEqual({ _tag: "TurnEnded", turnId, status: "completed", error: null })
+    expect(yield* session.seen).toEqual([
+      { _tag: "TurnStarted", turnId },
+      { _tag: "UserEntrySeen" },
+      { _tag: "Output", turnId, text: "visible words" },
+      ended
+    ])
+    if (turnId === null) return expect.unreachable()
+    expect(yield* history.turnEnd(session.binding, before, turnId)).toEqual(Option.some("completed"))
+    expect(yield* history.finished(session.binding, receipt.position, turnId)).toBe(true)
+
+    // The lines that follow change nothing about what was found.
+    const end = yield* history.guard(session.binding, receipt.position)
+    expect(end.offset).toBeGreaterThan(receipt.position.offset)
+    expect(yield* history.findReceipt(session.binding, before, deliveryId)).toEqual(Option.some(receipt))
+    expect(yield* history.findReceipt(session.binding, end, deliveryId)).toEqual(Option.none())
+    const second = yield* deliver(test, session, end, newDelivery())
+    expect(second.receipt.position.offset).toBeGreaterThan(end.offset)
+    yield* session.until("TurnEnded", (event) => event.turnId === second.turnId)
+  }))
+
+live(
+  "[D-05] [C-11] after kill -9 in a turn the same history goes on, and no old turn runs",
+  () =>
+    Effect.gen(function*() {
+      const test = yield* setUp()
+      const first = yield* activate(test)
+      const { history } = test.engine
+      const start = yield* history.guard(first.binding, null)
+      const cut = yield* deliver(test, first, start, newDelivery(), endless)
+      yield* awaitRequest(test.scripted, ({ step }) => step.chunks === endless.chunks)
+      yield* kill9(first)
+      yield* first.until("Exited")
+      if (cut.turnId === null) return expect.unreachable()
+      expect(yield* history.turnEnd(first.binding, start, cut.turnId)).toEqual(Option.none())
+      expect(yield* history.finished(first.binding, cut.receipt.position, cut.turnId)).toBe(false)
+
+      const again = yield* activate(test, { binding: first.binding, runId: newRun() })
+      expect(again.binding).toEqual(first.binding)
+      expect(yield* again.interrupt(cut.turnId)).toBe("not-running")
+      const known = yield* history.guard(first.binding, cut.receipt.position)
+      const next = yield* deliver(test, again, known, newDelivery())
+      yield* again.until("TurnEnded")
+      const turns = (yield* again.seen).flatMap((event) => "turnId" in event ? [event.turnId] : [])
+      expect(new Set(turns)).toEqual(new Set([next.turnId]))
+      // The model gets the earlier conversation with it.
+      const request = yield* awaitRequest(test.scripted, ({ step }) => step.chunks === undefined)
+      expect(request.itemCount).toBeGreaterThan(3)
+    })
+)
+
+live(
+  "[D-01] after kill -9 right behind the submit the receipt is there or not, and never twice",
+  () =>
+    Effect.gen(function*() {
+      const test = yield* setUp()
+      const { history } = test.engine
+      const first = yield* activate(test)
+      const start = yield* history.guard(first.binding, null)
+      yield* kill9(first)
+      yield* first.until("Exited")
+      const forms = new Map<string, "entry" | "text-only" | "absent">()
+      let known = start
+      for (const delayMs of [0, 4, 12, 20, 30, 60]) {
+        const scope = yield* Scope.make()
+        const session = yield* Scope.extend(activate(test, { binding: first.binding, runId: newRun() }), scope)
+        const deliveryId = newDelivery()
+        const submitting = yield* Effect.fork(session.submit({ deliveryId, text: inputOf(deliveryId, endless) }))
+        yield* Effect.sleep(delayMs)
+        yield* kill9(session)
+        yield* session.until("Exited")
+        yield* submitting.await
+        yield* Scope.close(scope, Exit.void)
+        const receipt = yield* history.findReceipt(first.binding, known, deliveryId)
+        forms.set(deliveryId, Option.match(receipt, { onNone: () => "absent", onSome: ({ form }) => form }))
+        known = yield* history.guard(first.binding, known)
+      }
+      const last = yield* activate(test, { binding: first.binding, runId: newRun() })
+      yield* deliver(test, last, known, newDelivery())
+      yield* last.until("TurnEnded")
+
+      // What was found or not when the writer was dead stays so, whatever the engine did afterwards.
+      const lines = readFileSync(first.binding.path, "utf8").split("\n")
+      const count = (kind: string, deliveryId: string) =>
+        lines.filter((line) => line.includes(kind) && line.includes(deliveryId)).length
+      for (const [deliveryId, form] of forms) {
+        expect(count(`"type":"UserMessage"`, deliveryId)).toBe(form === "entry" ? 1 : 0)
+        expect(count(`"role":"user"`, deliveryId)).toBe(form === "absent" ? 0 : 1)
+      }
+    })
+)
+
+live("[C-11] resuming a missing, empty or foreign history fails and makes no other", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const session = yield* Effect.scoped(activate(test))
+    const { binding } = session
+    const bytes = readFileSync(binding.path)
+    const resumed = failureOf(Effect.scoped(test.engine.activate({ ...test.activation, binding, runId: newRun() })))
+
+    truncateSync(binding.path, 0)
+    expect(yield* resumed).toMatchObject(Option.some({ _tag: "EngineUnavailable" }))
+    writeFileSync(binding.path, bytes.toString("utf8").replaceAll(binding.nativeId, crypto.randomUUID()))
+    expect(yield* resumed).toMatchObject(Option.some({ _tag: "EngineUnavailable" }))
+    unlinkSync(binding.path)
+    expect(yield* resumed).toMatchObject(Option.some({ _tag: "EngineUnavailable" }))
+    const histories = filesBelow(join(test.activation.home, "codex", "sessions"))
+    expect(histories).toEqual([])
+  }))
+
+live("[C-11] a torn last line is ended by the engine, and the saved position stays good", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const { history } = test.engine
+    const first = yield* Effect.scoped(Effect.gen(function*() {
+      const session = yield* activate(test)
+      yield* deliver(test, session, yield* history.guard(session.binding, null), newDelivery())
+      yield* session.until("TurnEnded")
+      return session
+    }))
+    const known = yield* history.guard(first.binding, null)
+    const torn = `{"timestamp":"2026-11-30T15:53:29.011Z","ordinal":99,"type":"resp`
+    writeFileSync(first.binding.path, torn, { flag: "a" })
+    expect((yield* history.guard(first.binding, known)).offset).toBe(known.offset)
+
+    const again = yield* activate(test, { binding: first.binding, runId: newRun() })
+    const { receipt } = yield* deliver(test, again, known, newDelivery())
+    expect(receipt.position.offset).toBeGreaterThan(known.offset + torn.length)
+    yield* again.until("TurnEnded")
+  }))
+
+live("[N-02] an interrupt stops the turn that it names and no other", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const session = yield* activate(test)
+    const { history } = test.engine
+    const start = yield* history.guard(session.binding, null)
+    expect(yield* session.interrupt(TurnId.make("01a22d29-449b-7d51-aa29-77e9cbfda7c0"))).toBe("not-running")
+    const { turnId } = yield* deliver(test, session, start, newDelivery(), endless)
+    if (turnId === null) return expect.unreachable()
+    yield* session.until("TurnStarted")
+    expect(yield* session.interrupt(TurnId.make("01a22d29-449b-7d51-aa29-77e9cbfda7c0"))).toBe("other-turn")
+    // It goes on, and another input would be written into it.
+    const second = newDelivery()
+    expect(yield* failureOf(session.submit({ deliveryId: second, text: inputOf(second) }))).toMatchObject(
+      Option.some({ _tag: "InputRefused" })
+    )
+    yield* awaitRequest(test.scripted, ({ step }) => step.chunks === endless.chunks)
+    yield* Effect.sleep("200 millis")
+    expect((yield* session.seen).some(({ _tag }) => _tag === "TurnEnded")).toBe(false)
+
+    expect(yield* session.interrupt(turnId)).toBe("requested")
+    expect(yield* session.until("TurnEnded")).toMatchObject({ turnId, status: "interrupted" })
+    // The words so far stand in no history and in no other event.
+    expect((yield* session.until("Output")).text).toMatch(/^word 0 word 1 /u)
+    expect(yield* history.turnEnd(session.binding, start, turnId)).toEqual(Option.some("aborted"))
+    expect(yield* session.interrupt(turnId)).toBe("not-running")
+
+    const next = yield* deliver(test, session, yield* history.guard(session.binding, start), second)
+    expect(yield* session.interrupt(turnId)).not.toBe("requested")
+    expect(yield* session.until("TurnEnded", (event) => event.turnId === next.turnId)).toMatchObject({
+      status: "completed"
+    })
+  }))
+
+live(
+  "[N-02] an interrupt right behind the answer of a submit waits for the turn's reported start",
+  () =>
+    Effect.gen(function*() {
+      const test = yield* setUp()
+      const session = yield* activate(test)
+      const deliveryId = newDelivery()
+      const { turnId } = yield* session.submit({ deliveryId, text: inputOf(deliveryId, endless) })
+      if (turnId === null) return expect.unreachable()
+      const early = yield* session.interrupt(turnId)
+      yield* session.until("TurnStarted")
+      if (early === "not-running") expect(yield* session.interrupt(turnId)).toBe("requested")
+      expect(yield* session.until("TurnEnded")).toMatchObject({ turnId, status: "interrupted" })
+    })
+)
+
+live(
+  "[P-05] a model or effort that is not offered is refused by name, before anything is begun",
+  () =>
+    Effect.gen(function*() {
+      const test = yield* setUp()
+      const home = join(test.activation.home, "codex")
+      expect(yield* failureOf(Effect.scoped(test.engine.activate({ ...test.activation, model: "gpt-0" }))))
+        .toMatchObject(
+          Option.some({ _tag: "ModelNotOffered", setting: "model", wanted: "gpt-0", offered: ["scripted-1"] })
+        )
+      expect(yield* failureOf(Effect.scoped(test.engine.activate({ ...test.activation, effort: "bogus" }))))
+        .toMatchObject(
+          Option.some({
+            _tag: "ModelNotOffered",
+            setting: "effort",
+            wanted: "bogus",
+            offered: ["low", "medium", "high"]
+          })
+        )
+      expect(existsSync(join(home, "sessions"))).toBe(false)
+      expect(yield* test.engine.models(test.activation.home)).toMatchObject([
+        { model: "scripted-1", efforts: ["low", "medium", "high"], isDefault: true }
+      ])
+      expect(yield* findMarked(["FLEET_RUN", test.activation.runId])).toEqual([])
+    })
+)
+
+live(
+  "[P-05] what is chosen is what the provider gets, after a resume with another effort as well",
+  () =>
+    Effect.gen(function*() {
+      const test = yield* setUp()
+      const { history } = test.engine
+      let binding = test.activation.binding
+      for (const effort of ["high", "medium", null] as const) {
+        binding = yield* Effect.scoped(Effect.gen(function*() {
+          const session = yield* activate(test, { effort, binding, runId: newRun() })
+          yield* deliver(test, session, yield* history.guard(session.binding, null), newDelivery(), {
+            text: `${effort}`
+          })
+          yield* session.until("TurnEnded")
+          // Without a choice Codex takes the model's own default.
+          const request = yield* awaitRequest(test.scripted, ({ step }) => step.text === `${effort}`)
+          expect(request).toMatchObject({ model: "scripted-1", effort: effort ?? "low" })
+          return session.binding
+        }))
+      }
+    })
+)
+
+live("[P-04] another version, another program or none is named, and nothing is started", () =>
+  Effect.gen(function*() {
+    const program = (name: string, says: string) =>
+      Effect.gen(function*() {
+        const test = yield* setUp()
+        const binary = join(test.folder, name)
+        writeFileSync(binary, `#!/bin/sh\necho '${says}'\n`)
+        chmodSync(binary, 0o755)
+        return yield* setUp({ binary })
+      })
+    const other = yield* program("codex", "codex-cli 0.999.0")
+    const failure = yield* failureOf(Effect.scoped(other.engine.activate(other.activation)))
+    expect(failure).toMatchObject(Option.some({ _tag: "EngineUnavailable", engine: "codex" }))
+    expect(Option.getOrThrow(failure).message).toContain("0.999.0")
+    expect(Option.getOrThrow(failure).message).toContain(supportedVersions.codex.join(", "))
+    expect(yield* failureOf(other.engine.models(other.activation.home))).toEqual(failure)
+
+    const strange = yield* program("thing", "hello")
+    expect(yield* failureOf(strange.engine.models(strange.activation.home))).toMatchObject(
+      Option.some({ _tag: "EngineUnavailable" })
+    )
+    const absent = yield* setUp({ binary: join(strange.folder, "none") })
+    expect(yield* failureOf(absent.engine.models(absent.activation.home))).toMatchObject(
+      Option.some({ _tag: "EngineUnavailable", reason: `it is not installed at ${join(strange.folder, "none")}` })
+    )
+  }))
+
+live(
+  "[C-10] the host's login is linked anew at every activation, never copied, and must be there",
+  () =>
+    Effect.gen(function*() {
+      const hostFolder = (yield* setUp()).folder
+      const hostLogin = join(hostFolder, "auth.json")
+      const test = yield* setUp({ hostLogin })
+      const link = join(test.activation.home, "codex", "auth.json")
+      const missing = yield* failureOf(Effect.scoped(test.engine.activate(test.activation)))
+      expect(missing).toMatchObject(Option.some({ _tag: "EngineUnavailable" }))
+      expect(Option.getOrThrow(missing).message).toContain(hostLogin)
+
+      writeFileSync(hostLogin, `{"OPENAI_API_KEY":"sk-host-1"}`)
+      // A stale copy in its place does not stay.
+      mkdirSync(join(test.activation.home, "codex"), { recursive: true })
+      writeFileSync(link, `{"OPENAI_API_KEY":"sk-stale"}`)
+      const { binding } = yield* Effect.scoped(activate(test))
+      expect(lstatSync(link).isSymbolicLink()).toBe(true)
+      expect(readlinkSync(link)).toBe(hostLogin)
+      yield* Effect.scoped(activate(test, { binding, runId: newRun() }))
+      expect(readlinkSync(link)).toBe(hostLogin)
+      for (const file of filesBelow(test.activation.home)) {
+        expect(readFileSync(file, "latin1")).not.toContain("sk-host-1")
+      }
+    })
+)
+
+live(
+  "[C-01] [C-10] the home is private and holds no secret, and no host setting reaches the engine",
+  () =>
+    Effect.gen(function*() {
+      const test = yield* setUp({
+        hostEnvironment: {
+          PATH: "/usr/bin:/bin",
+          HOME: "/nonexistent",
+          CODEX_HOME: "/nonexistent/host",
+          OPENAI_API_KEY: "sk-leaked",
+          FLEET_TOKEN: "leaked"
+        },
+        extraEnvironment: { EXTRA_KEY: "given-on-purpose" }
+      })
+      const session = yield* activate(test)
+      const environment = readFileSync(`/proc/${session.processId}/environ`, "latin1").split("\0")
+      expect(environment).toContain(`CODEX_HOME=${join(test.activation.home, "codex")}`)
+      expect(environment).toContain("EXTRA_KEY=given-on-purpose")
+      expect(environment.join("\n")).not.toMatch(/leaked|nonexistent\/host/u)
+      expect(environment.join("\n")).not.toContain(test.mcp.token)
+
+      const start = yield* test.engine.history.guard(session.binding, null)
+      yield* deliver(test, session, start, newDelivery(), command("env > shell.env"), { text: "done" })
+      yield* session.until("TurnEnded")
+      const shell = readFileSync(join(test.activation.workFolder, "shell.env"), "utf8")
+      expect(shell).toContain(`FLEET_RUN=${test.activation.runId}`)
+      expect(shell).toContain(`FLEET_SOCKET=${test.activation.tools.socketPath}`)
+      expect(shell).not.toMatch(/leaked|given-on-purpose/u)
+      expect(shell).not.toContain(test.mcp.token)
+
+      for (const folder of [test.activation.home, join(test.activation.home, "codex")]) {
+        expect(statSync(folder).mode & 0o777).toBe(0o700)
+      }
+      const settings = join(test.activation.home, "codex", "config.toml")
+      expect(statSync(settings).mode & 0o777).toBe(0o600)
+      const before = readFileSync(settings, "utf8")
+      for (const file of filesBelow(test.activation.home)) {
+        expect(readFileSync(file, "latin1")).not.toContain(test.mcp.token)
+      }
+      // Equal settings give equal bytes, and Codex itself adds nothing to them.
+      yield* Effect.scoped(activate(test, { runId: newRun() }))
+      expect(readFileSync(settings, "utf8")).toBe(before)
+    })
+)
+
+live("a work folder's own Codex settings start nothing", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const witness = join(test.folder, "witness")
+    mkdirSync(join(test.activation.workFolder, ".codex"))
+    writeFileSync(
+      join(test.activation.workFolder, ".codex", "config.toml"),
+      `[mcp_servers.other]\ncommand = "/bin/touch"\nargs = ["${witness}"]\n`
+    )
+    const session = yield* activate(test)
+    yield* deliver(test, session, yield* test.engine.history.guard(session.binding, null), newDelivery())
+    yield* session.until("TurnEnded")
+    expect(existsSync(witness)).toBe(false)
+  }))
+
+live(
+  "[M-08] the messaging tool is reached with this activation's token, after a resume as well",
+  () =>
+    Effect.gen(function*() {
+      const test = yield* setUp()
+      const { history } = test.engine
+      const call = (text: string) => ({ tool: { name: "room_send", args: { text } } })
+      const { binding } = yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* activate(test)
+        const start = yield* history.guard(session.binding, null)
+        yield* deliver(test, session, start, newDelivery(), call("first"), { text: "done" })
+        expect(yield* session.until("TurnEnded")).toMatchObject({ status: "completed" })
+        return session
+      }))
+      const again = yield* activate(test, { binding, runId: newRun() })
+      const known = yield* history.guard(binding, null)
+      yield* deliver(test, again, known, newDelivery(), call("second"), { text: "done" })
+      expect(yield* again.until("TurnEnded")).toMatchObject({ status: "completed" })
+      expect(test.mcp.calls).toEqual([{ text: "first" }, { text: "second" }])
+      const { offered } = yield* awaitRequest(test.scripted, ({ step }) => step.tool?.name === "room_send")
+      expect(offered.some(({ name }) => name === "send_message" || name.startsWith("collaboration"))).toBe(false)
+    })
+)
+
+live("[P-06] without the messaging tool nothing is started", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const tools = { ...test.activation.tools, mcpToken: "another" }
+    expect(yield* failureOf(Effect.scoped(test.engine.activate({ ...test.activation, tools })))).toMatchObject(
+      Option.some({ _tag: "EngineUnavailable" })
+    )
+    expect(yield* findMarked(["FLEET_RUN", test.activation.runId])).toEqual([])
+  }))
+
+live("[C-12] changed instructions reach a resumed history", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const { history } = test.engine
+    const told = (session: { readonly binding: { readonly path: string } }) =>
+      readFileSync(session.binding.path, "utf8").split("\n").filter((line) => line.includes("# AGENTS.md instructions"))
+    const first = yield* Effect.scoped(Effect.gen(function*() {
+      const session = yield* activate(test, { instructions: "Say marmalade." })
+      yield* deliver(test, session, yield* history.guard(session.binding, null), newDelivery())
+      yield* session.until("TurnEnded")
+      return session
+    }))
+    expect(told(first).some((line) => line.includes("Say marmalade."))).toBe(true)
+    const again = yield* activate(test, { binding: first.binding, runId: newRun(), instructions: "Say violet." })
+    yield* deliver(test, again, yield* history.guard(first.binding, null), newDelivery())
+    yield* again.until("TurnEnded")
+    expect(told(again).at(-1)).toContain("Say violet.")
+  }))
+
+live(
+  "the children of an agent's command are gone with its activation, whichever group they are in",
+  () =>
+    Effect.gen(function*() {
+      // The sandbox ends them by itself; without one they survive the engine.
+      const test = yield* setUp({ sandbox: "danger-full-access" })
+      const marker = ["FLEET_RUN", test.activation.runId] as const
+      const pidFile = join(test.activation.workFolder, "pid")
+      yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* activate(test)
+        const start = yield* test.engine.history.guard(session.binding, null)
+        const leave =
+          `nohup setsid sh -c 'echo $$ > pid; exec sleep 600' >/dev/null 2>&1 & while [ ! -s pid ]; do sleep 0.05; done`
+        yield* deliver(test, session, start, newDelivery(), command(leave), { text: "done" })
+        yield* session.until("TurnEnded")
+        expect(yield* findMarked(marker)).toContain(Number(readFileSync(pidFile, "utf8")))
+        yield* kill9(session)
+        yield* session.until("Exited")
+      }))
+      expect(yield* findMarked(marker)).toEqual([])
+    })
+)
+
+live("[F-02] an input above the engine's limit is refused, one at the limit is taken", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const session = yield* activate(test)
+    const limit = 1_048_576
+    const start = yield* test.engine.history.guard(session.binding, null)
+    const deliveryId = newDelivery()
+    const header = inputOf(deliveryId)
+    // Characters outside of the basic plane count once, though they are two units here.
+    const longest = header + "🙂".repeat(limit - header.length)
+    expect(deliveryIdOfFirstLine(longest)).toBe(deliveryId)
+    expect(yield* failureOf(session.submit({ deliveryId, text: `${longest}x` }))).toMatchObject(
+      Option.some({ _tag: "InputRefused", engine: "codex" })
+    )
+    // Half a character must not make the engine fall silent.
+    const { turnId } = yield* session.submit({ deliveryId, text: `${longest.slice(0, -2)}\ud83d` })
+    yield* session.until("TurnEnded", (event) => event.turnId === turnId)
+    const receipt = Option.getOrThrow(yield* test.engine.history.findReceipt(session.binding, start, deliveryId))
+    expect(receipt.form).toBe("entry")
+  }))
+
+live(
+  "[S-04] a turn that the provider refuses ends as failed with its kind, and stays delivered",
+  () =>
+    Effect.gen(function*() {
+      const test = yield* setUp()
+      const session = yield* activate(test)
+      const { history } = test.engine
+      const start = yield* history.guard(session.binding, null)
+      const secret = "the provider's own words"
+      const { receipt, turnId } = yield* deliver(test, session, start, newDelivery(), { status: 401, message: secret })
+      const ended = yield* session.until("TurnEnded")
+      expect(ended).toMatchObject({ turnId, status: "failed", error: "httpConnectionFailed (HTTP 401)" })
+      expect(yield* history.finished(session.binding, receipt.position, turnId)).toBe(false)
+      const next = yield* deliver(test, session, receipt.position, newDelivery())
+      expect(yield* session.until("TurnEnded", (event) => event.turnId === next.turnId)).toMatchObject({
+        status: "completed"
+      })
+    })
+)
+
+live("a question of the engine is answered with no, so that the turn goes on", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp({ approvalPolicy: "on-request" })
+    const session = yield* activate(test)
+    const start = yield* test.engine.history.guard(session.binding, null)
+    const args = { cmd: "touch asked", sandbox_permissions: "require_escalated", justification: "May I?" }
+    yield* deliver(test, session, start, newDelivery(), { tool: { name: "exec_command", args } }, { text: "went on" })
+    expect(yield* session.until("TurnEnded")).toMatchObject({ status: "completed" })
+    expect(yield* session.until("Output")).toMatchObject({ text: "went on" })
+    expect(existsSync(join(test.activation.workFolder, "asked"))).toBe(false)
+  }))
+
+live("the events end with the process, and closing the scope leaves nothing of it", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const scope = yield* Scope.make()
+    const session = yield* activate(test)
+    const stopped = yield* Scope.extend(test.engine.activate({ ...test.activation, runId: newRun() }), scope)
+    yield* Scope.close(scope, Exit.void)
+    expect(existsSync(`/proc/${stopped.processId}`)).toBe(false)
+    const gone = newDelivery()
+    expect(yield* failureOf(stopped.submit({ deliveryId: gone, text: inputOf(gone) }))).toMatchObject(
+      Option.some({ _tag: "EngineGone" })
+    )
+    yield* kill9(session)
+    expect(yield* session.until("Exited")).toEqual({ _tag: "Exited", reason: "it was ended by SIGKILL" })
+    expect((yield* session.seen).at(-1)?._tag).toBe("Exited")
+  }))
