@@ -1,0 +1,116 @@
+// `Levels` computed from the stores at every asking. Nothing of a level is cached: what is stored is the truth.
+import { Effect, Layer, Option, Schema, Stream } from "effect"
+import { OpenWake, selects } from "../../domain/Decision.ts"
+import type { AgentId, FleetId, RoomId } from "../../domain/Ids.ts"
+import { Level, LevelRoom } from "../../domain/Level.ts"
+import { CrossfireDb } from "../../services/Database.ts"
+import { Instance } from "../../services/Instance.ts"
+import { LevelChanges } from "../../services/LevelChanges.ts"
+import { Levels } from "../../services/Levels.ts"
+import { Agents } from "../../services/store/Agents.ts"
+import { Decisions, type OpenDecision } from "../../services/store/Decisions.ts"
+import { Participations, type Standing, takesPart } from "../../services/store/Participations.ts"
+import { Rooms } from "../../services/store/Rooms.ts"
+import { WakePolicies } from "../../services/WakePolicies.ts"
+import { senderOf } from "./Senders.ts"
+
+/**
+ * How many open wakes, and how many redactions, one level names. The rest follows when these are closed; no room's unread
+ * records depend on it.
+ */
+export const maxLevelWakes = 1_000
+export const maxLevelRedactions = 1_000
+
+const decodeAuthority = Schema.decodeUnknown(Schema.Array(Schema.Struct({ authority_revision: Schema.Int })))
+const decodeAcknowledged = Schema.decodeUnknown(Schema.Array(Schema.Struct({ redaction_number: Schema.Int })))
+
+export const make = Effect.gen(function*() {
+  const { sql, transaction } = yield* CrossfireDb
+  const agents = yield* Agents
+  const decisions = yield* Decisions
+  const participations = yield* Participations
+  const rooms = yield* Rooms
+  const policies = yield* WakePolicies
+  const changes = yield* LevelChanges
+  const { incarnation, serverName } = yield* Instance
+
+  /** Open wakes in rooms where the agent takes part, without those whose sender is no longer selected. */
+  const standingWakes = (agentId: AgentId, standings: ReadonlyArray<Standing>) =>
+    Effect.gen(function*() {
+      const open = yield* decisions.open(agentId, maxLevelWakes)
+      const taking = new Set<RoomId>(standings.filter(takesPart).map((standing) => standing.roomId))
+      const senders = yield* agents.byUsers([...new Set(open.map((wake) => wake.sender))])
+      const selections = new Map(
+        yield* Effect.forEach(
+          new Set(open.map((wake) => wake.roomId)),
+          (roomId) => Effect.map(policies.inRoom(agentId, roomId), (policy) => [roomId, policy.selections] as const)
+        )
+      )
+      const selected = (wake: OpenDecision) =>
+        selects(selections.get(wake.roomId) ?? [], senderOf(wake.sender, senders, serverName))
+      const narrowed = open.filter((wake) => !selected(wake)).map((wake) => wake.eventId)
+      if (narrowed.length > 0) {
+        yield* decisions.close(agentId, narrowed, "withdrawn")
+        yield* changes.raise([agentId])
+      }
+      // In a room that the agent has left, wakes wait for its return: they were accepted while it was there.
+      return open.filter((wake) => selected(wake) && taking.has(wake.roomId)).map((wake) =>
+        new OpenWake({ eventId: wake.eventId, roomId: wake.roomId, kind: wake.kind })
+      )
+    })
+
+  const levelRooms = (standings: ReadonlyArray<Standing>) =>
+    Effect.forEach(
+      standings.filter(takesPart),
+      (standing) =>
+        Effect.map(rooms.get(standing.roomId), (room) =>
+          standing.boundary === null ? [] : [
+            new LevelRoom({
+              roomId: standing.roomId,
+              name: Option.match(room, { onNone: () => null, onSome: (known) => known.name }),
+              isDirect: Option.exists(room, (known) => known.isDirect),
+              boundary: standing.boundary,
+              latest: standing.latest
+            })
+          ])
+    ).pipe(Effect.map((found) => found.flat()))
+
+  const of = (agentId: AgentId) =>
+    transaction(Effect.gen(function*() {
+      const [agent] = yield* decodeAuthority(
+        yield* sql`SELECT authority_revision FROM agent WHERE agent_id = ${agentId}`
+      )
+      if (agent === undefined) return yield* Effect.dieMessage(`no agent ${agentId}`)
+      const [acknowledged] = yield* decodeAcknowledged(
+        yield* sql`SELECT redaction_number FROM level WHERE agent_id = ${agentId}`
+      )
+      const standings = yield* participations.ofAgent(agentId)
+      const wakes = yield* standingWakes(agentId, standings)
+      return new Level({
+        agentId,
+        incarnation,
+        number: yield* changes.numberOf(agentId),
+        authorityRevision: agent.authority_revision,
+        wakes,
+        rooms: yield* levelRooms(standings),
+        redactions: yield* decisions.redactions(agentId, acknowledged?.redaction_number ?? 0, maxLevelRedactions)
+      })
+    }))
+
+  const follow = (fleetId: FleetId) =>
+    Stream.unwrapScoped(Effect.gen(function*() {
+      const changed = yield* changes.follow
+      const levelsOf = (wanted: (agentId: AgentId) => boolean) =>
+        Effect.flatMap(agents.ofFleet(fleetId), (members) =>
+          Effect.forEach(members.filter((agent) => wanted(agent.agentId)), (agent) => of(agent.agentId)))
+      const later = Stream.repeatEffect(Effect.flatMap(changed, (which) =>
+        levelsOf((agentId) => which.has(agentId))))
+      return Stream.concat(Stream.fromEffect(levelsOf(() => true)), later).pipe(
+        Stream.mapConcat((levels) => levels)
+      )
+    }))
+
+  return Levels.of({ of, follow, changed: changes.raise })
+})
+
+export const layer = Layer.effect(Levels, make)

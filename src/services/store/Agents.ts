@@ -1,0 +1,28 @@
+// Who the agents and administrators are, as enrollment wrote them down. Reads only.
+import { Context, type Effect, type Option } from "effect"
+import type { AgentId, FleetId, UserId } from "../../domain/Ids.ts"
+import type { StoreFailed } from "../Database.ts"
+
+export interface Agent {
+  readonly agentId: AgentId
+  readonly fleetId: FleetId
+  readonly owner: UserId
+  readonly name: string
+  readonly userId: UserId
+  /** Enabled by its owner and not retired. */
+  readonly active: boolean
+}
+
+export class Agents extends Context.Tag("crossfire/services/store/Agents")<
+  Agents,
+  {
+    readonly all: Effect.Effect<ReadonlyArray<Agent>, StoreFailed>
+    readonly ofFleet: (fleetId: FleetId) => Effect.Effect<ReadonlyArray<Agent>, StoreFailed>
+    readonly byId: (agentId: AgentId) => Effect.Effect<Option.Option<Agent>, StoreFailed>
+    readonly byUsers: (users: ReadonlyArray<UserId>) => Effect.Effect<ReadonlyMap<UserId, Agent>, StoreFailed>
+    /** Which of these are administrators of the instance. */
+    readonly administratorsAmong: (
+      users: ReadonlyArray<UserId>
+    ) => Effect.Effect<ReadonlySet<UserId>, StoreFailed>
+  }
+>() {}
