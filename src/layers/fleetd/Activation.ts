@@ -1,6 +1,6 @@
 // One native process's life inside the daemon: from the guard on its history to the sweep behind it. It follows the
 // process's events into the checkpoint; what to submit and when is the receiver's.
-import { Clock, Effect, Exit, Option, Random, Scope, Stream } from "effect"
+import { Clock, Effect, Exit, Option, Scope, Stream } from "effect"
 import type { FleetAgent } from "../../domain/FleetAgent.ts"
 import { RunId, type TurnId } from "../../domain/Ids.ts"
 import type { ContextKey } from "../../domain/Ids.ts"
@@ -10,6 +10,7 @@ import { type EngineEvent, NativeEngines, type NativeSession } from "../../servi
 import { RunSweep } from "../../services/RunSweep.ts"
 import { Signals } from "../../services/Signals.ts"
 import { ToolAccess } from "../../services/ToolAccess.ts"
+import { nextUuid } from "./Uuids.ts"
 
 type TurnEnd = "completed" | "interrupted" | "failed"
 
@@ -31,17 +32,6 @@ export interface Active {
   /** Ends the process and what it left. Answers the process IDs that could not be ended: then the run is not over. */
   readonly close: (slept: boolean) => Effect.Effect<ReadonlyArray<number>>
 }
-
-/** A random UUID from Effect's generator, so that a seeded simulation names the same things every time. */
-export const randomUuid = Effect.map(
-  Effect.replicateEffect(Random.nextIntBetween(0, 256), 16),
-  (bytes) => {
-    const hex = bytes.map((byte, index) =>
-      (index === 6 ? (byte & 0x0f) | 0x40 : index === 8 ? (byte & 0x3f) | 0x80 : byte).toString(16).padStart(2, "0")
-    ).join("")
-    return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-")
-  }
-)
 
 export const make = (config: { readonly homeOf: (agent: FleetAgent) => string; readonly instructions: string }) =>
   Effect.gen(function*() {
@@ -155,7 +145,7 @@ export const make = (config: { readonly homeOf: (agent: FleetAgent) => string; r
     const activate = (agent: FleetAgent, context: ContextKey) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function*() {
-          const runId = RunId.make(yield* randomUuid)
+          const runId = RunId.make(yield* nextUuid)
           const scope = yield* Scope.make()
           const startedAtNanos = yield* Clock.currentTimeNanos
           const session = yield* restore(Scope.extend(start(agent, context, runId), scope)).pipe(

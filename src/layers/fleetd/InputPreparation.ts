@@ -20,7 +20,7 @@ import { Collector } from "../../services/Collector.ts"
 import type { LeaseStamp } from "../../services/CrossfireClient.ts"
 import { DirectInputs } from "../../services/DirectInputs.ts"
 import { Publications } from "../../services/Publications.ts"
-import { randomUuid } from "./Activation.ts"
+import { nextUuid } from "./Uuids.ts"
 
 /** Items that one input takes; the rest waits for the next. */
 const maxItemsPerInput = 50
@@ -62,7 +62,7 @@ export const make = (config: { readonly maxInputBytes: number }) =>
       items: []
     })
 
-    const newDelivery = Effect.map(randomUuid, (id) => DeliveryId.make(id))
+    const newDelivery = Effect.map(nextUuid, (id) => DeliveryId.make(id))
 
     /** The complete input as its text, or as a private file with a manifest in its place. */
     const inlineOrFile = (agent: FleetAgent, input: BatchInput) =>
