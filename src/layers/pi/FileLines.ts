@@ -30,14 +30,13 @@ export interface FileLine {
   readonly complete: boolean
 }
 
-/** The bytes [start, end), fewer if the file ends before. */
-export const readRange = (file: FileHandle, start: number, end: number) =>
+/** Fills the buffer from `at` on as far as the file goes; the bytes that were read. */
+const readInto = (file: FileHandle, buffer: Buffer, at: number) =>
   Effect.tryPromise({
     try: async () => {
-      const buffer = Buffer.alloc(Math.max(end - start, 0))
       let filled = 0
       while (filled < buffer.length) {
-        const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, start + filled)
+        const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, at + filled)
         if (bytesRead === 0) break
         filled += bytesRead
       }
@@ -46,9 +45,13 @@ export const readRange = (file: FileHandle, start: number, end: number) =>
     catch: fileFailed
   })
 
+/** The bytes [start, end), fewer if the file ends before. */
+export const readRange = (file: FileHandle, start: number, end: number) =>
+  readInto(file, Buffer.alloc(Math.max(end - start, 0)), start)
+
 /**
  * Folds the lines from `from` (which must be a line's start) to the end of the file as it is met. `step` returns the
- * next state, or a failure; `undefined` stops early.
+ * next state and whether that was enough, or fails.
  */
 export const foldLines = <S, E>(
   file: FileHandle,
@@ -57,17 +60,18 @@ export const foldLines = <S, E>(
   step: (state: S, line: FileLine) => Effect.Effect<{ readonly state: S; readonly done: boolean }, E>
 ): Effect.Effect<S, E | FileFailed | LineLimitPassed> =>
   Effect.gen(function*() {
+    const buffer = Buffer.alloc(chunkBytes)
     let state = initial
     let lineStart = options.from
     let pending: Array<Buffer> = []
     let pendingBytes = 0
     for (let readAt = options.from;;) {
-      const chunk = yield* readRange(file, readAt, readAt + chunkBytes)
+      const chunk = yield* readInto(file, buffer, readAt)
       readAt += chunk.length
       let rest = chunk
       for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
-        pending.push(rest.subarray(0, end))
-        const bytes = Buffer.concat(pending)
+        const last = rest.subarray(0, end)
+        const bytes = pending.length === 0 ? last : Buffer.concat([...pending, last])
         const next = yield* step(state, { offset: lineStart, bytes, complete: true })
         if (next.done) return next.state
         state = next.state
@@ -76,7 +80,7 @@ export const foldLines = <S, E>(
         pendingBytes = 0
         rest = rest.subarray(end + 1)
       }
-      pending.push(rest)
+      pending.push(Buffer.from(rest))
       pendingBytes += rest.length
       if (pendingBytes > options.limitBytes) {
         return yield* new LineLimitPassed({ offset: lineStart, limitBytes: options.limitBytes })

@@ -2,7 +2,7 @@
 // Pi bends what it cannot do without a word (model, level, missing file), so nothing it was asked for is taken as done.
 import { Effect, Exit, Ref, Scope } from "effect"
 import { randomUUID } from "node:crypto"
-import { unlink } from "node:fs/promises"
+import { realpath, unlink } from "node:fs/promises"
 import { checkModel, ModelNotOffered, type ModelOffer } from "../../domain/Engine.ts"
 import type { Binding } from "../../domain/History.ts"
 import { RunId } from "../../domain/Ids.ts"
@@ -25,6 +25,12 @@ export interface PiConfig extends PiProgram {
 const notOffered = (setting: "model" | "effort", wanted: string, offered: ReadonlyArray<string>) =>
   new ModelNotOffered({ engine: "pi", setting, wanted, offered })
 
+const realFolder = (path: string) =>
+  Effect.tryPromise({
+    try: () => realpath(path),
+    catch: () => unavailable(`its work folder does not exist: ${path}`)
+  })
+
 /** The binding of this activation, its file checked; a new one only where none was ever saved. */
 const bind = (activation: Activation, home: PiHome.PiHome) =>
   Effect.gen(function*() {
@@ -37,7 +43,7 @@ const bind = (activation: Activation, home: PiHome.PiHome) =>
     const broken = (error: { readonly message: string }) => unavailable(error.message)
     yield* Effect.mapError(PiHistory.history.guard(binding, null), broken)
     const folder = yield* Effect.mapError(PiHistory.workFolderOf(binding), broken)
-    if (folder !== workFolder) {
+    if ((yield* realFolder(folder)) !== (yield* realFolder(workFolder))) {
       return yield* unavailable(`its history works in ${folder}, and the agent now in ${workFolder}`)
     }
     return binding
@@ -119,6 +125,7 @@ export const make = (config: PiConfig): Effect.Effect<NativeEngine> =>
       activation: Activation
     ): Effect.Effect<PiSession.PiSession, EngineUnavailable | ModelNotOffered | EngineGone, Scope.Scope> =>
       Effect.gen(function*() {
+        yield* realFolder(activation.workFolder)
         const home = yield* prepare(activation.home)
         const choice = checkModel("pi", activation, yield* offersOf(home, activation.runId))
         if (choice instanceof ModelNotOffered) return yield* choice

@@ -90,13 +90,10 @@ export const writeInstructions = (home: PiHome, context: ContextKey, instruction
     return path
   })
 
-/** Changes whenever something changed that decides which models Pi offers. */
+/** Equal wherever Pi reads the same login, provider settings and settings, which decide what it offers. A hash. */
 export const offersSignature = (home: PiHome) =>
-  Effect.forEach(
-    ["models.json", "auth.json", "settings.json"],
-    (name) =>
-      Effect.tryPromise(() => stat(join(home.folder, name))).pipe(
-        Effect.map((found) => `${found.ino}:${found.mtimeMs}:${found.size}`),
-        Effect.orElseSucceed(() => "-")
-      )
-  ).pipe(Effect.map((parts) => parts.join(" ")))
+  Effect.forEach(["models.json", "auth.json", "settings.json"], (name) =>
+    // Pi's first start writes an empty object where nothing was.
+    Effect.orElseSucceed(Effect.tryPromise(() => readFile(join(home.folder, name), "utf8")), () => "{}")).pipe(
+      Effect.map((contents) => createHash("sha256").update(contents.join("\0")).digest("hex"))
+    )

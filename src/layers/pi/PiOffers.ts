@@ -10,7 +10,7 @@ import { type PiModel, PiModels, PiState } from "./PiRecords.ts"
 import * as PiWire from "./PiWire.ts"
 
 export const startDeadline = "60 seconds"
-const maxCachedHomes = 1000
+const maxCachedAnswers = 100
 
 const levels = ["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 
@@ -46,29 +46,26 @@ const ask = (program: PiProgram, home: PiHome, runId: RunId) =>
     )
   })).pipe(Effect.catchTag("EngineGone", (error) => Effect.fail(unavailable(error.reason))))
 
-/** Asks once, and again when the login, the provider settings or the settings changed. */
+/** Asks once, and again where the login, the provider settings or the settings are others. One question at a time. */
 export const make = (
   program: PiProgram
 ): Effect.Effect<(home: PiHome, runId: RunId) => Effect.Effect<ReadonlyArray<ModelOffer>, EngineUnavailable>> =>
-  Effect.map(
-    Ref.make<ReadonlyMap<string, { readonly signature: string; readonly offers: ReadonlyArray<ModelOffer> }>>(
-      new Map()
-    ),
-    (cache) => (home, runId) =>
+  Effect.gen(function*() {
+    const cache = yield* Ref.make<ReadonlyMap<string, ReadonlyArray<ModelOffer>>>(new Map())
+    const asking = yield* Effect.makeSemaphore(1)
+    return (home, runId) =>
       Effect.gen(function*() {
         const signature = yield* offersSignature(home)
-        const cached = (yield* Ref.get(cache)).get(home.folder)
-        if (cached?.signature === signature) return cached.offers
+        const cached = (yield* Ref.get(cache)).get(signature)
+        if (cached !== undefined) return cached
         const offers = yield* ask(program, home, runId)
         if (offers.length === 0) {
           return yield* unavailable("no model can be used: it has no login and no key for any provider")
         }
-        // A first start makes files of its own, so what counts is how they stand after it.
-        const after = yield* offersSignature(home)
-        yield* Ref.update(cache, (homes) => {
-          const kept = homes.size < maxCachedHomes ? homes : new Map<string, never>()
-          return new Map([...kept, [home.folder, { signature: after, offers }]])
+        yield* Ref.update(cache, (before) => {
+          const newest = [...before].slice(1 - maxCachedAnswers)
+          return new Map([...newest, [signature, offers]])
         })
         return offers
-      })
-  )
+      }).pipe(asking.withPermits(1))
+  })

@@ -21,8 +21,9 @@ export const idle: PiTurn = { _tag: "Idle" }
 
 const errorMaxLength = 500
 
-/** An engine's own words, cut short, without what may be a key: providers quote keys in their refusals. */
-export const harmless = (words: string): string => words.replace(/[\w+/=.-]{24,}/gu, "[…]").slice(0, errorMaxLength)
+/** An engine's own words on one line, cut short, without what may be a key: providers quote keys in their refusals. */
+export const harmless = (words: string): string =>
+  words.replace(/[\p{Cc}\s]+/gu, " ").replace(/[\w+/=.-]{24,}/gu, "[…]").trim().slice(0, errorMaxLength)
 
 type Ended = Extract<EngineEvent, { readonly _tag: "TurnEnded" }>
 

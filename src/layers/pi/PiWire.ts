@@ -113,7 +113,7 @@ export const make = <E>(
       yield* stop
       const end = yield* process.end
       const how = end.signal === null ? `it exited with code ${end.code}` : `it was ended by ${end.signal}`
-      const told = reason ?? [how, harmless(end.stderrTail.trim())].filter((part) => part !== "").join(": ")
+      const told = reason ?? [how, harmless(end.stderrTail)].filter((part) => part !== "").join(": ")
       yield* listener.onEnd
       yield* Deferred.fail(gone, new EngineGone({ engine: "pi", reason: told }))
       yield* Deferred.succeed(ended, told)

@@ -1,7 +1,7 @@
 // The adapter against the real Pi: its binding, its turns, their proof in the history, and what a kill leaves.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Option, Scope } from "effect"
-import { appendFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { appendFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { deliveryIdOfFirstLine } from "../../../src/domain/DeliveryHeader.ts"
 import type { DeliveryId } from "../../../src/domain/Ids.ts"
@@ -65,6 +65,26 @@ describe("PiEngine", () => {
         expect(yield* history.findReceipt(session.binding, after, deliveryId)).toEqual(Option.none())
         // The standing instructions have reached the system prompt, which Pi keeps in the history.
         expect(Pi.linesOf(session.binding.path).some((line) => line.includes("Answer briefly."))).toBe(true)
+      }),
+    timeoutMs
+  )
+
+  it.scopedLive(
+    "[D-01] an input of 2 MiB and a work folder under another name come through",
+    () =>
+      Effect.gen(function*() {
+        const test = yield* Pi.setUp()
+        const alias = join(test.folder, "alias")
+        symlinkSync(test.activation.workFolder, alias)
+        const first = yield* Effect.scoped(test.engine.activate(test.activation))
+        const session = yield* Pi.activate(test, { binding: first.binding, workFolder: alias })
+        const before = yield* test.engine.history.guard(session.binding, null)
+        const deliveryId = Pi.newDelivery()
+        const text = `${Pi.inputOf(deliveryId, { text: "done" })}${"x".repeat(2 * 1024 * 1024)}`
+        yield* session.submit({ deliveryId, text })
+        yield* session.until("TurnEnded", ({ status }) => status === "completed")
+        const receipt = Option.getOrThrow(yield* test.engine.history.findReceipt(session.binding, before, deliveryId))
+        expect(yield* test.engine.history.finished(session.binding, receipt.position, receipt.turnId)).toBe(true)
       }),
     timeoutMs
   )
@@ -241,6 +261,7 @@ describe("PiEngine", () => {
             Effect.flip(Effect.scoped(test.engine.activate({ ...test.activation, binding, ...changes }))),
             (error) => error.message
           )
+        expect(yield* refusal({ workFolder: join(test.folder, "none") })).toContain("its work folder does not exist")
         expect(yield* refusal({ workFolder: test.folder })).toContain(`works in ${test.activation.workFolder}`)
         writeFileSync(binding.path, "")
         expect(yield* refusal()).toContain("it is empty")

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schema, type Scope } from "effect"
 import { createServer } from "node:http"
+import { SendOutcome, SendRequest } from "../../../src/domain/api/AgentSocket.ts"
 import { extensionPath } from "../../../src/layers/pi/PiInstall.ts"
 import { start } from "../../../src/layers/pi/PiProcess.ts"
 import * as PiSession from "../../../src/layers/pi/PiSession.ts"
@@ -70,11 +71,13 @@ describe("PiExtension", () => {
     Effect.gen(function*() {
       const test = yield* Pi.setUp()
       const path = test.activation.tools.socketPath
-      const { calls } = yield* socket(path, [200, encode({ status: "sent", eventId: "$event" })])
+      const answer = { status: "sent", eventId: "$event" } satisfies typeof SendOutcome.Encoded
+      const { calls } = yield* socket(path, [200, encode(answer)])
       const result = yield* sendOnce(test, { ...plain, reply_to: "$before", mentions: ["@bob:test"] })
       expect(result).toMatchObject({ content: [{ text: "sent: $event" }], isError: false })
       const body = { toolCallId: result.toolCallId, ...plain, replyTo: "$before", mentions: ["@bob:test"] }
       expect(calls).toEqual([{ method: "POST", url: "/v1/send", body }])
+      expect(yield* Schema.validate(SendRequest)(calls[0]?.body)).toEqual(body)
     }), timeoutMs)
 
   it.scopedLive(
@@ -83,23 +86,38 @@ describe("PiExtension", () => {
       Effect.gen(function*() {
         const test = yield* Pi.setUp()
         const path = test.activation.tools.socketPath
-        const told = (answer: readonly [number, string] | null) =>
+        const told = (answer: readonly [number, string] | null, times = 1) =>
           Effect.gen(function*() {
             const { calls } = yield* socket(path, answer)
             const { content, isError } = yield* sendOnce(test, plain)
             expect(isError).toBe(true)
-            expect(calls.length).toBe(1)
+            expect(calls.length).toBe(times)
+            expect(new Set(calls.map((call) => call.body["toolCallId"])).size).toBe(1)
             return content[0].text
           }).pipe(Effect.scoped)
-        expect(yield* told([403, encode({ message: "not a member of !a:test" })])).toMatch(
-          /refused \(403\): not a member of !a:test\. Nothing was sent\./u
+        expect(yield* told([422, encode({ _tag: "ToolRefused", reason: "not a member of !a:test" })])).toBe(
+          "The message was refused: not a member of !a:test. Nothing was sent. Correct the call before you repeat it."
         )
-        expect(yield* told([500, "oops"])).toMatch(/failed \(500\).*not known whether/u)
+        expect(yield* told([503, encode({ _tag: "ToolUnavailable", reason: "the disk is full" })])).toBe(
+          "The message was not taken: the disk is full. Nothing was sent. Try again in a minute."
+        )
+        expect(yield* told([500, "oops"])).toMatch(/unknown form \(500\).*not known whether/u)
         expect(yield* told([200, "no JSON"])).toMatch(/not known whether/u)
-        expect(yield* told(null)).toMatch(/gave no answer.*not known whether/u)
+        // Asked once more under the same name, which sends nothing twice.
+        expect(yield* told(null, 2)).toMatch(/gave no answer.*not known whether/u)
       }),
     timeoutMs
   )
+
+  it.scopedLive("a queued message is told as a promise", () =>
+    Effect.gen(function*() {
+      const test = yield* Pi.setUp()
+      yield* socket(test.activation.tools.socketPath, [200, encode({ status: "queued", eventId: null })])
+      expect(yield* sendOnce(test, plain)).toMatchObject({
+        content: [{ text: "queued: it is stored and will be sent as soon as possible; do not send it again" }],
+        isError: false
+      })
+    }), timeoutMs)
 
   it.scopedLive("without the socket the tool says that nothing was sent, and what to do", () =>
     Effect.gen(function*() {

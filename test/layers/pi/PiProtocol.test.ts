@@ -93,6 +93,7 @@ describe("PiProtocol", () => {
     expect(advance(idle, { type: "agent_settled", aborted: false })).toEqual([idle, []])
     expect(harmless(`key sk-${"a1".repeat(20)} ${"word ".repeat(200)}`)).toMatch(/^key \[…\] word/u)
     expect(harmless("word ".repeat(200)).length).toBe(500)
+    expect(harmless("two\r\n\u001b[31mlines\n")).toBe("two [31mlines")
   })
 
   it("retries are one turn, and what Pi does without an input is nobody's", () => {
@@ -192,9 +193,14 @@ describe("a Pi that misbehaves", () => {
         const test = yield* setUp("flood")
         const session = yield* test.engine.activate(test.activation)
         const deliveryId = Pi.newDelivery()
-        yield* Effect.ignore(session.submit({ deliveryId, text: Pi.inputOf(deliveryId) }))
+        const submit = Effect.flip(session.submit({ deliveryId, text: Pi.inputOf(deliveryId) }))
+        yield* Effect.ignore(submit)
         // Nobody has read so far: what is kept is bounded, and the end stands behind it.
-        yield* Effect.sleep("1 second")
+        yield* submit.pipe(
+          Effect.delay("50 millis"),
+          Effect.repeat({ until: ({ _tag }) => _tag === "EngineGone" }),
+          Effect.timeout("20 seconds")
+        )
         const events = Chunk.toReadonlyArray(yield* Stream.runCollect(session.events))
         expect(events.length).toBe(10_001)
         expect(events.at(-1)).toEqual({ _tag: "Exited", reason: "its events were not read in time" })

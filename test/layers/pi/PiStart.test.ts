@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { prepare } from "../../../src/layers/pi/PiHome.ts"
 import { environmentOf } from "../../../src/layers/pi/PiProcess.ts"
 import { findMarked } from "../../../src/layers/process/ProcessSweep.ts"
 import * as Pi from "./PiFixture.ts"
@@ -80,47 +81,18 @@ describe("PiStart", () => {
         expect(readlinkSync(link(test))).toBe(loginFile)
         expect(readFileSync(loginFile, "utf8")).toBe(login)
         expect(session.processId).toBeGreaterThan(0)
-        // A file of its own, as an earlier start without a login leaves it, gives way to the link.
+        // A file of its own, as an earlier start without a login leaves it, gives way to the link, and the link to nothing.
         const plain = yield* Pi.setUp()
         yield* plain.engine.models(plain.home)
         expect(lstatSync(link(plain)).isSymbolicLink()).toBe(false)
+        yield* prepare(plain.home, { loginFile, modelsFile: null })
+        expect(readlinkSync(link(plain))).toBe(loginFile)
+        yield* prepare(plain.home, { loginFile: null, modelsFile: null })
+        expect(readdirSync(join(plain.home, "pi"))).not.toContain("auth.json")
+        expect(readFileSync(loginFile, "utf8")).toBe(login)
       }),
     timeoutMs
   )
-
-  it.scopedLive("Pi gets the named variables alone, and the marker of its run", () =>
-    Effect.gen(function*() {
-      const path = `${dirname(process.execPath)}:/usr/bin:/bin`
-      const test = yield* Pi.setUp({
-        hostEnvironment: {
-          PATH: path,
-          LANG: "C.UTF-8",
-          OPENAI_API_KEY: "secret",
-          PI_CODING_AGENT_DIR: "/host",
-          PI_CODING_AGENT_SESSION_DIR: "/host",
-          NODE_OPTIONS: "--no-warnings",
-          FLEET_SOCKET: "/other.sock"
-        },
-        extraEnvironment: { HTTPS_PROXY: "http://127.0.0.1:9", PI_OFFLINE: "0" }
-      })
-      const session = yield* Pi.activate(test)
-      const variables = readFileSync(`/proc/${session.processId}/environ`, "utf8").split("\0").filter(Boolean)
-        .toSorted()
-      expect(variables).toEqual([
-        `FLEET_RUN=${test.activation.runId}`,
-        `FLEET_SOCKET=${test.activation.tools.socketPath}`,
-        "HTTPS_PROXY=http://127.0.0.1:9",
-        "LANG=C.UTF-8",
-        `PATH=${path}`,
-        `PI_CODING_AGENT_DIR=${join(test.home, "pi")}`,
-        "PI_OFFLINE=1",
-        "PI_SKIP_VERSION_CHECK=1",
-        "PI_TELEMETRY=0"
-      ])
-      const home = { folder: "/home/pi", sessionFolder: "/home/pi/sessions" }
-      const program = { hostEnvironment: { FLEET_SOCKET: "/other.sock" }, extraEnvironment: {} }
-      expect(environmentOf(program, home, null)).not.toHaveProperty("FLEET_SOCKET")
-    }), timeoutMs)
 
   it.scopedLive(
     "what a tool leaves running ends with the session, whichever way it ends",

@@ -1,5 +1,6 @@
 // Run inside Pi by its own loader: the tool that sends to rooms, and the interrupt that names its turn.
 // Plain and self-contained: it imports nothing of this project, and Pi's types are written down as far as they are used.
+import { createHash } from "node:crypto"
 import { request } from "node:http"
 
 interface Notifier {
@@ -45,6 +46,9 @@ interface Pi {
 
 const answerLimitBytes = 64 * 1024
 const answerDeadlineMs = 60_000
+const attempts = 2
+/** Longer ones exist, since some providers put state into them. */
+const callIdMaxLength = 200
 const deliveryHeader = /^⟦fleet delivery ([0-9a-fA-F-]{36})⟧(?=[ \n]|$)/u
 
 const unsure =
@@ -56,9 +60,11 @@ interface Answer {
   readonly body: string
 }
 
+/** The call broke off after the socket had taken it: made again with the same ID, it does not send twice. */
+class BrokenOff extends Error {}
+
 const post = (socketPath: string, body: string, signal: AbortSignal | undefined): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const fail = (text: string) => reject(new Error(text))
     let connected = false
     const call = request({
       socketPath,
@@ -75,25 +81,33 @@ const post = (socketPath: string, body: string, signal: AbortSignal | undefined)
         if (bytes > answerLimitBytes) call.destroy(new Error("the answer is too long"))
         else parts.push(part)
       })
-      response.on(
-        "end",
-        () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts).toString("utf8") })
-      )
-      response.on("error", () => fail(`The answer of the messaging socket broke off. ${unsure}`))
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts).toString("utf8") })
+      })
+      response.on("error", (error) => reject(new BrokenOff(error.message)))
     })
     call.on("socket", (socket) => socket.once("connect", () => (connected = true)))
     call.on("timeout", () => call.destroy(new Error("no answer in time")))
     call.on("error", (error: NodeJS.ErrnoException) => {
-      if (connected) return fail(`The messaging socket gave no answer (${error.code ?? error.message}). ${unsure}`)
-      fail(
-        `The messaging socket cannot be reached (${
-          error.code ?? error.message
-        }): the daemon that owns it has stopped or `
-          + `is starting again. ${unsent} Try again in a minute; if that fails too, go on without sending and say so in your answer.`
-      )
+      const why = error.code ?? error.message
+      const unreachable = `The messaging socket cannot be reached (${why}): the daemon that owns it has stopped or is `
+        + `starting again. ${unsent} Try again in a minute; if that fails too, go on without sending and say so in your answer.`
+      reject(connected ? new BrokenOff(why) : new Error(unreachable))
     })
     call.end(body)
   })
+
+const postTwice = async (socketPath: string, body: string, signal: AbortSignal | undefined): Promise<Answer> => {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await post(socketPath, body, signal)
+    } catch (error) {
+      if (!(error instanceof BrokenOff)) throw error
+      if (attempt < attempts && signal?.aborted !== true) continue
+      throw new Error(`The messaging socket gave no answer (${error.message}). ${unsure}`, { cause: error })
+    }
+  }
+}
 
 const record = (text: string): Readonly<Record<string, unknown>> => {
   try {
@@ -118,23 +132,25 @@ const send = async (id: string, parameters: SendParameters, signal?: AbortSignal
     )
   }
   const { mentions, reply_to: replyTo, room, text } = parameters
-  const body = JSON.stringify({ toolCallId: id, room, text, replyTo, mentions })
-  const answer = await post(socketPath, body, signal)
+  const toolCallId = id.length <= callIdMaxLength ? id : createHash("sha256").update(id).digest("hex")
+  const answer = await postTwice(socketPath, JSON.stringify({ toolCallId, room, text, replyTo, mentions }), signal)
   const fields = record(answer.body)
-  if (answer.status !== 200) {
-    const reason = said(fields, "message") ?? said(fields, "error") ?? "without a reason"
-    if (answer.status >= 500) throw new Error(`The message failed (${answer.status}): ${reason}. ${unsure}`)
-    throw new Error(
-      `The message was refused (${answer.status}): ${reason}. ${unsent} Correct the call before you repeat it.`
-    )
+  const reason = said(fields, "reason") ?? said(fields, "message") ?? "without a reason"
+  if (answer.status === 503) throw new Error(`The message was not taken: ${reason}. ${unsent} Try again in a minute.`)
+  if (answer.status >= 400 && answer.status < 500) {
+    throw new Error(`The message was refused: ${reason}. ${unsent} Correct the call before you repeat it.`)
   }
   const status = said(fields, "status")
-  if (status === undefined) throw new Error(`The messaging socket gave an answer of an unknown form. ${unsure}`)
-  const eventId = said(fields, "eventId")
-  return {
-    content: [{ type: "text", text: eventId === undefined ? status : `${status}: ${eventId}` }],
-    details: eventId === undefined ? { status } : { status, eventId }
+  if (answer.status !== 200 || status === undefined) {
+    throw new Error(`The messaging socket gave an answer of an unknown form (${answer.status}). ${unsure}`)
   }
+  const eventId = said(fields, "eventId")
+  const outcome = status === "queued"
+    ? "queued: it is stored and will be sent as soon as possible; do not send it again"
+    : eventId === undefined
+    ? status
+    : `${status}: ${eventId}`
+  return { content: [{ type: "text", text: outcome }], details: { status, eventId: eventId ?? null } }
 }
 
 const firstText = ({ content }: UserMessage): string =>
