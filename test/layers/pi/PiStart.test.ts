@@ -94,6 +94,40 @@ describe("PiStart", () => {
     timeoutMs
   )
 
+  it.scopedLive("Pi gets the named variables alone, and the marker of its run", () =>
+    Effect.gen(function*() {
+      const path = `${dirname(process.execPath)}:/usr/bin:/bin`
+      const test = yield* Pi.setUp({
+        hostEnvironment: {
+          PATH: path,
+          LANG: "C.UTF-8",
+          OPENAI_API_KEY: "secret",
+          PI_CODING_AGENT_DIR: "/host",
+          PI_CODING_AGENT_SESSION_DIR: "/host",
+          NODE_OPTIONS: "--no-warnings",
+          FLEET_SOCKET: "/other.sock"
+        },
+        extraEnvironment: { HTTPS_PROXY: "http://127.0.0.1:9", PI_OFFLINE: "0" }
+      })
+      const session = yield* Pi.activate(test)
+      const variables = readFileSync(`/proc/${session.processId}/environ`, "utf8").split("\0").filter(Boolean)
+        .toSorted()
+      expect(variables).toEqual([
+        `FLEET_RUN=${test.activation.runId}`,
+        `FLEET_SOCKET=${test.activation.tools.socketPath}`,
+        "HTTPS_PROXY=http://127.0.0.1:9",
+        "LANG=C.UTF-8",
+        `PATH=${path}`,
+        `PI_CODING_AGENT_DIR=${join(test.home, "pi")}`,
+        "PI_OFFLINE=1",
+        "PI_SKIP_VERSION_CHECK=1",
+        "PI_TELEMETRY=0"
+      ])
+      const home = { folder: "/home/pi", sessionFolder: "/home/pi/sessions" }
+      const program = { hostEnvironment: { FLEET_SOCKET: "/other.sock" }, extraEnvironment: {} }
+      expect(environmentOf(program, home, null)).not.toHaveProperty("FLEET_SOCKET")
+    }), timeoutMs)
+
   it.scopedLive(
     "what a tool leaves running ends with the session, whichever way it ends",
     () =>
@@ -109,7 +143,8 @@ describe("PiStart", () => {
             const text = Pi.inputOf(deliveryId, { tool: { name: "bash", args: { command } } }, { text: "done" })
             yield* session.submit({ deliveryId, text })
             yield* session.until("TurnEnded")
-            expect((yield* marked).length).toBe(2)
+            // Pi itself and what its tool left; the tool's shell may still be on its way out.
+            expect((yield* marked).length).toBeGreaterThanOrEqual(2)
             if (end === "kill") {
               process.kill(session.processId, "SIGKILL")
               yield* session.until("Exited")
