@@ -10,6 +10,8 @@ import { decodeLine, encodeLine, type Message, type RequestId, RpcError } from "
 const maxLineBytes = 32 * 1024 * 1024
 /** Requests that wait for an answer at the same time; one more waits for its turn, within its own deadline. */
 const maxPendingRequests = 16
+/** How long an answer of ours may wait for room in the pipe. */
+const answerPatience = "10 seconds"
 /** Between the end of the output and the end of the process. */
 const endGrace = "2 seconds"
 
@@ -86,7 +88,9 @@ export const make = (process: ManagedProcess, listener: Listener): Effect.Effect
         if (method !== undefined) {
           const answer = yield* listener.onRequest(method)
           const refusal = { code: -32601, message: "not supported by this client" }
-          return yield* Effect.ignore(send(answer === null ? { id, error: refusal } : { id, result: answer }))
+          const line = encodeLine(answer === null ? { id, error: refusal } : { id, result: answer })
+          // Never waits for the end: it is this reader that will notice it.
+          return yield* process.write(line).pipe(Effect.timeoutOption(answerPatience), Effect.ignore)
         }
         const waiting = id === undefined ? undefined : pending.get(id)
         if (waiting === undefined) return

@@ -175,6 +175,16 @@ live("[C-11] resuming a missing, empty or foreign history fails and makes no oth
     expect(histories).toEqual([])
   }))
 
+live("[C-11] a history that another process still writes is not gone on with", () =>
+  Effect.gen(function*() {
+    const test = yield* setUp()
+    const { binding } = yield* activate(test)
+    const second = yield* failureOf(
+      Effect.scoped(test.engine.activate({ ...test.activation, binding, runId: newRun() }))
+    )
+    expect(Option.getOrThrow(second).message).toContain("active writer")
+  }))
+
 live("[C-11] a torn last line is ended by the engine, and the saved position stays good", () =>
   Effect.gen(function*() {
     const test = yield* setUp()
@@ -434,7 +444,7 @@ live(
     })
 )
 
-live("[P-06] without the messaging tool nothing is started", () =>
+live("without the messaging tool nothing is started", () =>
   Effect.gen(function*() {
     const test = yield* setUp()
     const tools = { ...test.activation.tools, mcpToken: "another" }
@@ -444,7 +454,7 @@ live("[P-06] without the messaging tool nothing is started", () =>
     expect(yield* findMarked(["FLEET_RUN", test.activation.runId])).toEqual([])
   }))
 
-live("[C-12] changed instructions reach a resumed history", () =>
+live("changed instructions reach a resumed history", () =>
   Effect.gen(function*() {
     const test = yield* setUp()
     const { history } = test.engine
@@ -486,7 +496,7 @@ live(
     })
 )
 
-live("[F-02] an input above the engine's limit is refused, one at the limit is taken", () =>
+live("an input above the engine's limit is refused, one at the limit is taken", () =>
   Effect.gen(function*() {
     const test = yield* setUp()
     const session = yield* activate(test)
