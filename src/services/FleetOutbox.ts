@@ -35,6 +35,8 @@ export class FleetOutbox extends Context.Tag("crossfire/services/FleetOutbox")<
       ReadonlyArray<{ readonly agentId: AgentId; readonly message: OutgoingMessage }>,
       StoreFailed
     >
+    /** How many of the agent's messages wait ahead of this one; all of them while it is not stored. */
+    readonly messagesAhead: (agentId: AgentId, operationId: OperationId) => Effect.Effect<number, StoreFailed>
     readonly messageAnswered: (
       operationId: OperationId,
       answer: SendAnswer | SendRefused

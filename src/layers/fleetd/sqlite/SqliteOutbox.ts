@@ -43,6 +43,14 @@ export const make = Effect.gen(function*() {
       sql`SELECT agent_id AS agentId, payload AS message FROM outgoing
           WHERE state = 'waiting' ORDER BY sequence LIMIT ${limit}`
   })
+  const countAhead = SqlSchema.findOne({
+    Request: Schema.Struct({ agentId: AgentId, operationId: OperationId }),
+    Result: Schema.Struct({ ahead: Schema.Int }),
+    execute: ({ agentId, operationId }) =>
+      sql`SELECT count(*) AS ahead FROM outgoing
+          WHERE agent_id = ${agentId} AND state = 'waiting' AND sequence < coalesce(
+            (SELECT sequence FROM outgoing WHERE operation_id = ${operationId}), 9223372036854775807)`
+  })
   const findState = SqlSchema.findOne({
     Request: OperationId,
     Result: StateRow,
@@ -88,6 +96,8 @@ export const make = Effect.gen(function*() {
           ON CONFLICT (operation_id) DO NOTHING`
       })),
     waitingMessages: (limit) => read(findMessages(limit)),
+    messagesAhead: (agentId, operationId) =>
+      read(countAhead({ agentId, operationId })).pipe(Effect.flatMap(known), Effect.map(({ ahead }) => ahead)),
     // The first answer stands. What was answered needs no text any more: it stands in the room, or nowhere.
     messageAnswered: (operationId, answer) => {
       const [state, eventId, refusal] = answer instanceof SendRefused
