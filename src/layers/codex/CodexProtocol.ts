@@ -55,15 +55,6 @@ export const TurnStartResult = Schema.Struct({ turn: Schema.Struct({ id: TurnId 
 
 export const Empty = Schema.Struct({})
 
-const ErrorInfo = Schema.Union(
-  Schema.String,
-  Schema.Record({
-    key: Schema.String,
-    value: Schema.NullOr(Schema.Struct({ httpStatusCode: Schema.optional(Schema.NullOr(Schema.Number)) }))
-  })
-)
-export type ErrorInfo = typeof ErrorInfo.Type
-
 const Item = Schema.Union(
   Schema.Struct({ type: Schema.Literal("userMessage") }),
   Schema.Struct({ type: Schema.Literal("agentMessage"), id: Schema.String, text: Schema.String }),
@@ -79,7 +70,7 @@ const Known = Schema.Union(
     turn: Schema.Struct({
       id: TurnId,
       status: Schema.Literal("completed", "interrupted", "failed"),
-      error: Schema.NullOr(Schema.Struct({ codexErrorInfo: Schema.optional(Schema.NullOr(ErrorInfo)) }))
+      error: Schema.NullOr(Schema.Struct({ codexErrorInfo: Schema.optional(Schema.Unknown) }))
     })
   }),
   notification("item/agentMessage/delta", { turnId: TurnId, itemId: Schema.String, delta: Schema.String }),

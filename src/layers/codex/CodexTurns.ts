@@ -1,18 +1,25 @@
 // What Codex reports of one thread, turned into engine events, with the turn that runs and the text that is under way.
 // Pure but for its own state; notifications of other threads mean nothing here.
+import { Option, Schema } from "effect"
 import type { TurnId } from "../../domain/Ids.ts"
 import type { EngineEvent } from "../../services/NativeEngine.ts"
-import type { ErrorInfo, Notification } from "./CodexProtocol.ts"
+import type { Notification } from "./CodexProtocol.ts"
 
 /** A partial message is kept up to here; a complete one comes whole in its own notification. */
 const maxPartialCharacters = 1024 * 1024
 
-/** The kind and status only: the provider's own words may quote the input. */
-const errorText = (info: ErrorInfo | null | undefined): string => {
-  if (info == null) return "the engine names no cause"
+const decodeKinds = Schema.decodeUnknownOption(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+const decodeStatus = Schema.decodeUnknownOption(Schema.Struct({ httpStatusCode: Schema.Number }))
+
+/** The kind and status only: the provider's own words may quote the input. Whatever the form, the turn has failed. */
+const errorText = (info: unknown): string => {
   if (typeof info === "string") return info
-  const [kind, detail] = Object.entries(info)[0] ?? ["other", null]
-  return detail?.httpStatusCode == null ? kind : `${kind} (HTTP ${detail.httpStatusCode})`
+  const [kind, detail] = Option.match(decodeKinds(info), { onNone: () => [], onSome: Object.entries })[0] ?? []
+  if (kind === undefined) return "the engine names no cause"
+  return Option.match(decodeStatus(detail), {
+    onNone: () => kind,
+    onSome: ({ httpStatusCode }) => `${kind} (HTTP ${httpStatusCode})`
+  })
 }
 
 export interface CodexTurns {

@@ -421,7 +421,7 @@ live("a work folder's own Codex settings start nothing", () =>
   }))
 
 live(
-  "[M-08] the messaging tool is reached with this activation's token, after a resume as well",
+  "the messaging tool is reached with this activation's token, after a resume as well",
   () =>
     Effect.gen(function*() {
       const test = yield* setUp()
@@ -518,7 +518,7 @@ live("an input above the engine's limit is refused, one at the limit is taken", 
   }))
 
 live(
-  "[S-04] a turn that the provider refuses ends as failed with its kind, and stays delivered",
+  "[D-01] a turn that the provider refuses ends as failed with its kind, and stays delivered",
   () =>
     Effect.gen(function*() {
       const test = yield* setUp()
