@@ -1,5 +1,6 @@
 // Owns child processes: spawn in an own process group, a bounded stop (stdin close, TERM, KILL) and the end of the group.
 // Every long-lived child of this product is started here. It restarts nothing and interprets no output.
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Deferred, Duration, Effect, Option, Schema, type Scope, Stream } from "effect"
 import { type ChildProcessWithoutNullStreams, spawn as spawnChild } from "node:child_process"
 import { sweepMarked } from "./ProcessSweep.ts"
@@ -106,11 +107,17 @@ export const spawn = (spec: ProcessSpec): Effect.Effect<ManagedProcess, SpawnFai
         if (child.stdin.destroyed || !child.stdin.writable) return resume(Effect.fail(gone))
         child.stdin.write(bytes, (error) => resume(error == null ? Effect.void : Effect.fail(gone)))
       })
-    // A broken pipe ends the stream: what it means is told by `end`.
-    const stdout: Stream.Stream<Uint8Array> = Stream.fromAsyncIterable(
-      child.stdout,
-      () => new ProcessGone({ command: spec.command })
-    ).pipe(Stream.catchAll(() => Stream.empty))
+    // A broken pipe ends the stream: what it means is told by `end`. Not from the async iterator, whose end waits for the
+    // next chunk: an interrupted reader would hang, and with it the scope that stops the process. What nobody reads any
+    // more flows off, or a child with much to say could not end.
+    const stdout: Stream.Stream<Uint8Array> = NodeStream.fromReadable(
+      () => child.stdout,
+      () => new ProcessGone({ command: spec.command }),
+      { closeOnDone: false }
+    ).pipe(
+      Stream.catchAll(() => Stream.empty),
+      Stream.ensuring(Effect.sync(() => child.stdout.resume()))
+    )
     return { pid, stdout, write, end: Deferred.await(ended) }
   })
 
