@@ -80,8 +80,10 @@ const textOf = (content: typeof Content.Type | null | undefined): string =>
     ? content
     : content.map((part) => part.text ?? "").join("\n")
 
-// Codex wraps what it adds in the user role in tags; every input of ours starts otherwise.
-const userInput = (text: string): Turn => Turn.UserInput({ text, injected: text.startsWith("<") })
+// Codex wraps what it adds in the user role in tags (`<environment_context>`, `<turn_aborted>`).
+const addedByEngine = /^<[A-Za-z_]+[ >]/u
+
+const userInput = (text: string): Turn => Turn.UserInput({ text, injected: addedByEngine.test(text) })
 
 const turnOf = (item: typeof Item.Type): ReadonlyArray<Turn> => {
   switch (item.type ?? "message") {

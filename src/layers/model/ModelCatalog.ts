@@ -1,5 +1,6 @@
-// How the engines are told about the scripted model: Codex by its model catalog file, Pi by its models file.
+// How the engines are told about the scripted model: the contents of the files that Codex and Pi read at start.
 import { Schema } from "effect"
+import { stringify as stringifyToml } from "smol-toml"
 
 export const scriptedModelId = "scripted-1"
 export const scriptedProviderId = "scripted"
@@ -37,6 +38,23 @@ export const codexModel = {
 
 /** The content of the file that `model_catalog_json` names in Codex's `config.toml`. */
 export const modelCatalog = (): string => encode({ models: [codexModel] })
+
+/** The part of Codex's `config.toml` that chooses the model and its provider. A failed request is not repeated. */
+export const codexConfig = (baseUrl: string, catalogPath: string): string =>
+  stringifyToml({
+    model: scriptedModelId,
+    model_provider: scriptedProviderId,
+    model_catalog_json: catalogPath,
+    model_providers: {
+      [scriptedProviderId]: {
+        name: "Scripted",
+        base_url: baseUrl,
+        wire_api: "responses",
+        request_max_retries: 0,
+        stream_max_retries: 0
+      }
+    }
+  })
 
 /** The content of Pi's `models.json`: provider `scripted`, model `scripted-1`. No key is needed, but Pi wants one. */
 export const piModels = (baseUrl: string): string =>

@@ -20,8 +20,24 @@ const maxReplyDepth = 3
 
 // The wire has no flag for a failed call. These are the words of Codex, of Pi, and of an ordinary refusal.
 const codexPreamble = /^Wall time: [\d.]+ seconds\s+Output:\s*/u
-const failure =
-  /^(?:tool call error|unsupported call|aborted|user (?:cancelled|rejected)|tool \S+ not found|validation failed|no result|error|failed|refused|not sent)/iu
+const failure = new RegExp(
+  `^(?:${
+    [
+      "(?:mcp )?tool call (?:error|failed|rejected|requires)",
+      "tool \\S+ not found",
+      "unsupported call",
+      "validation failed",
+      "no result",
+      "(?:user )?(?:aborted|cancelled|rejected)",
+      "error",
+      "failed",
+      "refused",
+      "not sent",
+      "\\{\\s*\"(?:error\"|ok\":\\s*false)"
+    ].join("|")
+  })`,
+  "iu"
+)
 const readsAsSent = (output: string): boolean => !failure.test(output.replace(codexPreamble, "").trimStart())
 
 const decodeReplyTo = Schema.decodeEither(Schema.parseJson(Schema.Struct({ reply_to: Schema.String })))

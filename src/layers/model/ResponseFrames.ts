@@ -28,9 +28,9 @@ const event = (type: string, fields: Json): Frame =>
   Frame.Event({ text: `event: ${type}\ndata: ${encode({ type, ...fields })}\n\n` })
 
 const cut = (text: string, chunks: number): ReadonlyArray<string> => {
-  if (chunks > text.length) return Array.from({ length: chunks }, (_, index) => `${text}${index} `)
-  const size = Math.ceil(text.length / chunks)
-  const count = Math.ceil(text.length / size)
+  if (chunks > 1 && chunks > text.length) return Array.from({ length: chunks }, (_, index) => `${text}${index} `)
+  const size = Math.max(1, Math.ceil(text.length / chunks))
+  const count = Math.max(1, Math.ceil(text.length / size))
   return Array.from({ length: count }, (_, index) => text.slice(index * size, (index + 1) * size))
 }
 

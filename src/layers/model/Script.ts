@@ -39,7 +39,7 @@ export const Step = Schema.Struct({
   text: optional(Schema.String),
   phase: optional(Schema.Literal("commentary", "final_answer")),
   /** Into how many deltas the text is cut; more than it has characters repeats it, numbered. */
-  chunks: optional(Schema.Int.pipe(Schema.between(1, 100_000))),
+  chunks: optional(Schema.Int.pipe(Schema.between(1, 10_000))),
   /** Milliseconds after each delta. */
   gap: optional(Milliseconds),
   /** Never finish: the response stays open after its text. */

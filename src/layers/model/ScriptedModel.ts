@@ -1,6 +1,6 @@
 // A local stand-in for the provider: it serves the Responses API on loopback and answers by a script. It owns the sockets,
 // the limits and the record of requests; what is answered is the script's.
-import { Chunk, Effect, FiberSet, Random, Ref, Schema, type Scope, Stream, SubscriptionRef } from "effect"
+import { Effect, FiberSet, Option, Random, Ref, Schema, type Scope, SubscriptionRef } from "effect"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { type ModelRequest, type OfferedTool, readRequest } from "./Conversation.ts"
 import { codexModel, scriptedModelId } from "./ModelCatalog.ts"
@@ -10,19 +10,23 @@ import type { Script, Step } from "./Script.ts"
 const maxBodyBytes = 64 * 1024 * 1024
 /** Bodies that are held in memory at the same time; the next one waits. */
 const maxBodiesAtOnce = 8
-/** Open responses, hanging ones included; one more is answered 503, as an overloaded provider does. */
-const maxOpenResponses = 256
+const defaultMaxOpenResponses = 256
 const maxRecordedRequests = 1000
+const maxRecordedStepCharacters = 16_384
+const maxRecordedTools = 200
 const bodyTimeoutMs = 30_000
 
 export interface ScriptedModelConfig {
   readonly script: Script
+  /** Open responses, hanging ones included; one more is answered 503, as an overloaded provider does. */
+  readonly maxOpenResponses?: number
 }
 
 export interface RecordedRequest {
   readonly model: string
   readonly effort: string | null
   readonly itemCount: number
+  /** One too long to be kept is replaced by a text that says so. */
   readonly step: Step
   readonly offered: ReadonlyArray<OfferedTool>
 }
@@ -57,22 +61,41 @@ const listen: Effect.Effect<Server, ListenFailed, Scope.Scope> = Effect.acquireR
     })
 )
 
+const encodeJson = Schema.encodeSync(Schema.parseJson(Schema.Unknown))
+
+const record = ({ effort, itemCount, model, offered }: ModelRequest, step: Step): RecordedRequest => ({
+  model,
+  effort,
+  itemCount,
+  step: encodeJson(step).length <= maxRecordedStepCharacters ? step : { text: "(a step too long to be recorded)" },
+  offered: offered.slice(0, maxRecordedTools)
+})
+
+// By listeners, since the end of the async iterator waits for the next chunk and could not be interrupted.
 const readBody = (request: IncomingMessage): Effect.Effect<string, BodyTooLarge | ClientGone> =>
-  Stream.fromAsyncIterable<Buffer, ClientGone>(request, () => new ClientGone()).pipe(
-    Stream.mapAccumEffect(0, (before, chunk) => {
-      const bytes = before + chunk.length
-      return bytes > maxBodyBytes ? Effect.fail(new BodyTooLarge()) : Effect.succeed([bytes, chunk] as const)
-    }),
-    Stream.runCollect,
-    Effect.map((chunks) => Buffer.concat(Chunk.toReadonlyArray(chunks)).toString("utf8"))
-  )
+  Effect.async((resume) => {
+    const chunks: Array<Buffer> = []
+    let bytes = 0
+    const done = (result: Effect.Effect<string, BodyTooLarge | ClientGone>) => {
+      request.off("data", onData).off("end", onEnd).off("close", onClose)
+      // What is left of a body too large flows off unread, or its sender would never look at the answer.
+      request.resume()
+      resume(result)
+    }
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > maxBodyBytes) done(Effect.fail(new BodyTooLarge()))
+      else chunks.push(chunk)
+    }
+    const onEnd = () => done(Effect.sync(() => Buffer.concat(chunks).toString("utf8")))
+    const onClose = () => done(Effect.fail(new ClientGone()))
+    request.on("data", onData).on("end", onEnd).on("close", onClose)
+  })
 
 const write = (response: ServerResponse, text: string): Effect.Effect<void, ClientGone> =>
   Effect.async((resume) => {
     response.write(text, (error) => resume(error == null ? Effect.void : Effect.fail(new ClientGone())))
   })
-
-const encodeJson = Schema.encodeSync(Schema.parseJson(Schema.Unknown))
 
 const sendJson = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) =>
   Effect.sync(() => {
@@ -102,6 +125,7 @@ export const serve = (config: ScriptedModelConfig): Effect.Effect<ScriptedModel,
   Effect.gen(function*() {
     const requests = yield* SubscriptionRef.make<ReadonlyArray<RecordedRequest>>([])
     const bodies = yield* Effect.makeSemaphore(maxBodiesAtOnce)
+    const open = yield* Effect.makeSemaphore(config.maxOpenResponses ?? defaultMaxOpenResponses)
     const count = yield* Ref.make(0)
     // A conversation outlives this server; its calls must not meet equal names after a restart.
     const life = (yield* Random.nextIntBetween(0, 2 ** 32)).toString(36)
@@ -126,32 +150,31 @@ export const serve = (config: ScriptedModelConfig): Effect.Effect<ScriptedModel,
 
     const respond = (incoming: IncomingMessage, response: ServerResponse) =>
       Effect.gen(function*() {
-        if ((yield* FiberSet.size(running)) > maxOpenResponses) {
-          return yield* sendError(response, 503, "server_is_overloaded", "too many open responses")
-        }
         const { bytes, request } = yield* bodies.withPermits(1)(
           Effect.flatMap(readBody(incoming), (body) =>
             Effect.map(readRequest(body), (request) => ({ request, bytes: Buffer.byteLength(body) })))
         )
         const step = config.script(request.conversation, request.offered)
-        const { effort, itemCount, model, offered } = request
-        yield* SubscriptionRef.update(requests, (before) =>
-          [...before, { model, effort, itemCount, step, offered }].slice(-maxRecordedRequests))
+        yield* SubscriptionRef.update(
+          requests,
+          (before) =>
+            [...before, record(request, step)].slice(-maxRecordedRequests)
+        )
         yield* answer(response, request, step, bytes)
       }).pipe(
+        open.withPermitsIfAvailable(1),
+        Effect.flatMap(Option.match({
+          onSome: () => Effect.void,
+          onNone: () => sendError(response, 503, "server_is_overloaded", "too many open responses")
+        })),
         Effect.catchTags({
-          BodyTooLarge: () =>
-            sendError(response, 413, "request_too_large", `more than ${maxBodyBytes} bytes`, { connection: "close" }),
-          RequestUnreadable: (error) =>
-            sendError(response, 400, "invalid_request", error.message),
-          ClientGone: () =>
-            Effect.void
+          BodyTooLarge: () => sendError(response, 413, "request_too_large", `more than ${maxBodyBytes} bytes`),
+          RequestUnreadable: (error) => sendError(response, 400, "invalid_request", error.message),
+          ClientGone: () => Effect.void
         }),
         // Whatever else ends this fiber, no response stays open without one.
         Effect.ensuring(Effect.sync(() => {
-          if (!response.writableEnded) {
-            response.destroy()
-          }
+          if (!response.writableEnded) response.destroy()
         }))
       )
 
