@@ -16,6 +16,9 @@ const encodeRoster = Schema.encodeSync(RosterJson)
 
 export const rosterBytes = (roster: Roster): number => new TextEncoder().encode(encodeRoster(roster)).length
 
+/** Whether two rosters are the same request: every setting, and the order in which the owner reads them. */
+export const sameRoster = Schema.equivalence(Roster)
+
 /** An agent of the instance, retired ones included: their names stay theirs. */
 export interface KnownAgent {
   readonly owner: string

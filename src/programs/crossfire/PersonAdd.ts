@@ -1,0 +1,75 @@
+// `crossfire person add NAME [--admin]`: an account on the managed homeserver, and the person known to the instance.
+// The password is asked for, or made and shown once; it is passed to the homeserver and kept nowhere.
+import * as Prompt from "@effect/cli/Prompt"
+import { Console, Effect, Redacted, Schema } from "effect"
+import { randomBytes } from "node:crypto"
+import { UserId } from "../../domain/Ids.ts"
+import * as People from "../../layers/crossfire/enrollment/People.ts"
+import { AccountNameInvalid, PersonAccounts } from "../../services/PersonAccounts.ts"
+
+const minPasswordCharacters = 12
+const generatedBytes = 15
+
+/** 120 random bits. */
+export const generatedPassword: Effect.Effect<Redacted.Redacted> = Effect.sync(() =>
+  Redacted.make(randomBytes(generatedBytes).toString("base64url"))
+)
+
+class PasswordsDiffer extends Schema.TaggedError<PasswordsDiffer>()("PasswordsDiffer", {}) {
+  override get message(): string {
+    return "The two passwords differ; nothing was made"
+  }
+}
+
+/** Asked for twice, without an echo. */
+export const promptedPassword = Effect.gen(function*() {
+  const first = yield* Prompt.run(Prompt.password({
+    message: "Password",
+    validate: (text) =>
+      text.length >= minPasswordCharacters
+        ? Effect.succeed(text)
+        : Effect.fail(`at least ${minPasswordCharacters} characters, please`)
+  }))
+  const second = yield* Prompt.run(Prompt.password({ message: "The same again" }))
+  return Redacted.value(first) === Redacted.value(second) ? first : yield* new PasswordsDiffer()
+})
+
+export interface PersonAddOptions {
+  /** The local part of the Matrix user ID. */
+  readonly name: string
+  readonly serverName: string
+  readonly administrator: boolean
+  /** Ask at the terminal instead of making one. */
+  readonly askPassword: boolean
+}
+
+const decodeUserId = Schema.decode(UserId)
+
+/**
+ * Twice is no harm: an account that exists keeps its password, and is made known. A made password is shown before the
+ * account is made, so that no crash leaves an account whose password nobody has seen.
+ */
+export const personAdd = ({ administrator, askPassword, name, serverName }: PersonAddOptions) =>
+  Effect.gen(function*() {
+    const accounts = yield* PersonAccounts
+    const userId = yield* Effect.mapError(
+      decodeUserId(`@${name}:${serverName}`),
+      () => new AccountNameInvalid({ localpart: name, reason: "characters" })
+    )
+    const password = askPassword ? yield* promptedPassword : yield* generatedPassword
+    if (!askPassword) {
+      yield* Console.log(`Password of ${userId}, shown this once: ${Redacted.value(password)}`)
+    }
+    const account = yield* accounts.create(name, password).pipe(
+      Effect.as("made" as const),
+      Effect.catchTag("AccountExists", () => Effect.succeed("existing" as const))
+    )
+    yield* People.add(userId, administrator ? "administrator" : "member")
+    const known = administrator ? "an administrator" : "a person"
+    yield* Console.log(
+      account === "made"
+        ? `${userId} is ${known} of this instance now and can sign in.`
+        : `${userId} had an account already and keeps its password. It is ${known} of this instance now.`
+    )
+    return { userId, account }
+  })

@@ -1,0 +1,169 @@
+// crossfire's enrollment over a real file, with a homeserver and an outbox that only write down what they were asked.
+import { Context, Effect, Layer, Redacted, type Scope } from "effect"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { crossfireMigrations } from "../../../../migrations/crossfire/all.ts"
+import { ClaimSecret, type SecretHash } from "../../../../src/domain/api/Crossfire.ts"
+import { EventId, RoomId, UserId } from "../../../../src/domain/Ids.ts"
+import { FleetKey, InstanceKey, RegisteredName, type Roster, type RosterAgent } from "../../../../src/domain/Roster.ts"
+import * as EnrollmentBot from "../../../../src/layers/crossfire/enrollment/EnrollmentBot.ts"
+import * as People from "../../../../src/layers/crossfire/enrollment/People.ts"
+import * as SqliteCredentials from "../../../../src/layers/crossfire/enrollment/SqliteCredentials.ts"
+import * as SqliteEnrollment from "../../../../src/layers/crossfire/enrollment/SqliteEnrollment.ts"
+import * as SqliteLevelChanges from "../../../../src/layers/crossfire/sqlite/SqliteLevelChanges.ts"
+import * as SqliteWakePolicies from "../../../../src/layers/crossfire/sqlite/SqliteWakePolicies.ts"
+import { hashOf, newSecret } from "../../../../src/layers/crypto/Secret.ts"
+import { migrate } from "../../../../src/layers/sqlite/Migrations.ts"
+import { open } from "../../../../src/layers/sqlite/SqliteDatabase.ts"
+import { BotConversation } from "../../../../src/services/BotConversation.ts"
+import { Credentials } from "../../../../src/services/Credentials.ts"
+import { CrossfireDb } from "../../../../src/services/Database.ts"
+import { Enrollment } from "../../../../src/services/Enrollment.ts"
+import { Matrix, type MatrixError } from "../../../../src/services/Matrix.ts"
+import { Outbound } from "../../../../src/services/Outbound.ts"
+
+export const alice = UserId.make("@alice:test")
+export const bob = UserId.make("@bob:test")
+export const root = UserId.make("@root:test")
+export const bot = UserId.make("@cf-bot:test")
+export const room = RoomId.make("!dm:test")
+
+export const scratch = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "enrollment-test-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+export interface Options {
+  /** What happens when a Matrix user is asked for, after it was written down. */
+  readonly onUser?: Effect.Effect<void, MatrixError>
+  readonly maxAgentsPerOwner?: number
+  readonly maxAgentsPerInstance?: number
+}
+
+const services = (folder: string, options: Options, users: Array<string>, notices: Array<string>) => {
+  const database = Layer.scoped(
+    CrossfireDb,
+    migrate("crossfire", join(folder, "crossfire.sqlite"), crossfireMigrations).pipe(Effect.flatMap(open))
+  )
+  const matrix = Layer.mock(Matrix, {
+    serverName: "test",
+    ensureUser: (user, displayName) =>
+      Effect.sync(() => users.push(`${user} ${displayName}`)).pipe(Effect.zipRight(options.onUser ?? Effect.void))
+  })
+  const outbound = Layer.mock(Outbound, {
+    notice: ({ text }) => Effect.sync(() => void notices.push(text))
+  })
+  const enrollment = SqliteEnrollment.layer({
+    bot,
+    maxAgentsPerOwner: options.maxAgentsPerOwner ?? 64,
+    maxAgentsPerInstance: options.maxAgentsPerInstance ?? 1_000
+  })
+  return Layer.mergeAll(EnrollmentBot.layer, SqliteCredentials.layer).pipe(
+    Layer.provideMerge(enrollment),
+    Layer.provideMerge(SqliteWakePolicies.layer),
+    Layer.provideMerge(SqliteLevelChanges.layer),
+    Layer.provideMerge(Layer.mergeAll(database, matrix, outbound))
+  )
+}
+
+/** A crossfire that lives in the surrounding scope; the same folder again is the same instance after a restart. */
+export const start = (folder: string, options: Options = {}) =>
+  Effect.gen(function*() {
+    const users: Array<string> = []
+    const notices: Array<string> = []
+    const context = yield* Layer.build(services(folder, options, users, notices))
+    const database = Context.get(context, CrossfireDb)
+    const conversation = Context.get(context, BotConversation)
+    const people = (userId: UserId, role: "member" | "administrator") =>
+      Effect.provideService(People.add(userId, role), CrossfireDb, database)
+    yield* people(alice, "member")
+    yield* people(bob, "member")
+    yield* people(root, "administrator")
+    let events = 0
+    /** Says it to the bot as that person, and returns the answers. */
+    const say = (sender: UserId, text: string, roomId = room) =>
+      Effect.gen(function*() {
+        const before = notices.length
+        events += 1
+        const eventId = EventId.make(`$event${events}`)
+        yield* database.transaction(conversation.handle({ eventId, roomId, sender, text }))
+        return notices.slice(before)
+      })
+    const rows = <A extends object>(query: string) => database.read(database.sql.unsafe<A>(query))
+    return {
+      database,
+      rows,
+      users,
+      say,
+      enrollment: Context.get(context, Enrollment),
+      credentials: Context.get(context, Credentials)
+    }
+  })
+
+export type Crossfire = Effect.Effect.Success<ReturnType<typeof start>>
+
+/** One life of the instance: everything closed at its end. */
+export const life = <A, E>(folder: string, body: (crossfire: Crossfire) => Effect.Effect<A, E, Scope.Scope>) =>
+  Effect.scoped(Effect.flatMap(start(folder), body))
+
+export const entry = (key: string, name = key, settings: Partial<RosterAgent> = {}): RosterAgent => ({
+  key: InstanceKey.make(key),
+  name: RegisteredName.make(name),
+  engine: "codex",
+  model: "gpt-5",
+  effort: null,
+  work_folder: "/srv/work",
+  history_mode: "shared",
+  instructions: null,
+  ...settings
+})
+
+export const roster = (agents: ReadonlyArray<RosterAgent>, owner = alice, fleet = "street"): Roster => ({
+  fleet: FleetKey.make(fleet),
+  owner,
+  agents
+})
+
+export const newClaim = Effect.map(newSecret(), (secret) => ClaimSecret.make(Redacted.value(secret)))
+
+export interface Tokens {
+  readonly fleet: Redacted.Redacted
+  readonly agents: ReadonlyArray<{ readonly key: InstanceKey; readonly token: Redacted.Redacted }>
+}
+
+export const newTokens = (of: Roster) =>
+  Effect.gen(function*() {
+    const fleet = yield* newSecret("cff_")
+    const agents = yield* Effect.forEach(
+      of.agents,
+      ({ key }) => Effect.map(newSecret("cfa_"), (token) => ({ key, token }))
+    )
+    return { fleet, agents }
+  })
+
+export const hashes = (claim: ClaimSecret, tokens: Tokens) => ({
+  claim,
+  fleetToken: hashOf(tokens.fleet),
+  agentTokens: tokens.agents.map(({ key, token }): { readonly key: InstanceKey; readonly token: SecretHash } => ({
+    key,
+    token: hashOf(token)
+  }))
+})
+
+/** Submits and lets the owner approve in the bot's direct chat. */
+export const approved = (crossfire: Crossfire, of: Roster) =>
+  Effect.gen(function*() {
+    const claim = yield* newClaim
+    const tokens = yield* newTokens(of)
+    const { code } = yield* crossfire.enrollment.submit(claim, of)
+    yield* crossfire.say(of.owner, String(code))
+    yield* crossfire.say(of.owner, `confirm ${code}`)
+    return { claim, tokens, code, request: hashes(claim, tokens) }
+  })
+
+export const introduced = (crossfire: Crossfire, of: Roster) =>
+  Effect.gen(function*() {
+    const enrolled = yield* approved(crossfire, of)
+    return { ...enrolled, introduction: yield* crossfire.enrollment.introduce(enrolled.request) }
+  })
