@@ -1,4 +1,5 @@
-// Reads back the messages of a rendered input. It mirrors the form that the input renderer writes, and nothing of its meaning.
+// Reads back the messages of a rendered input, or where they are instead. It mirrors the form that the input renderer
+// writes, and nothing of its meaning.
 
 export interface RoomMessage {
   readonly eventId: string
@@ -18,7 +19,7 @@ export interface InputMessages {
   readonly direct: ReadonlyArray<DirectMessage>
 }
 
-const roomHead = /^── message (?<eventId>\$\S+) in (?<roomId>!\S+) from (?<sender>@\S+) at \S+ \[(?<mark>\w+)\]/u
+const roomHead = /^── message (?<eventId>\$\S+) in (?<roomId>!\S+) from (?<sender>@\S+) at [^[]+ \[(?<mark>\w+)\]/u
 const directHead = /^── direct message (?<operationId>\S+)/u
 
 const isMark = (mark: string | undefined): mark is RoomMessage["mark"] =>
@@ -47,4 +48,14 @@ export const messagesOfInput = (input: string): InputMessages => {
     if (operationId !== undefined) direct.push({ operationId, text })
   }
   return { room, direct }
+}
+
+// At the start of a line no text of a room can stand: the renderer prefixes it.
+const fileLine = /^(?:file|Its complete text is in) (?:"(?<quoted>[^"\n]+)"|(?<plain>[^"\s]+))/mu
+const escaped = /\\u\{([0-9a-f]{1,6})\}/gu
+
+/** The file that holds the messages in place of a large input, or of one whose receipt is unknown; `null` without one. */
+export const fileOfInput = (input: string): string | null => {
+  const { plain, quoted } = fileLine.exec(input)?.groups ?? {}
+  return quoted?.replace(escaped, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16))) ?? plain ?? null
 }

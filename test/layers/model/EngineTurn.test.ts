@@ -1,6 +1,6 @@
 // The real engines against the scripted model: each runs a turn, calls the offered `room_send`, and shows the model's text.
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Option, Schema, type Scope, Stream, SubscriptionRef } from "effect"
+import { Effect, Option, Schema, type Scope, Stream, SubscriptionRef } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
@@ -169,6 +169,15 @@ const answers = [
   { room: "!b:test", text: "Re: second", reply_to: "$two" }
 ]
 
+/** What stands for an input that is too large: the messages are in a file, among much that needs no answer. */
+const manifestIn = (folder: string) =>
+  Effect.sync(() => {
+    const file = join(folder, "large input.txt")
+    const context = messageBlock({ eventId: "$context", text: "x".repeat(200_000), mark: "context" })
+    writeFileSync(file, [context, input, context].join("\n"))
+    return inputOf("── this input is too large", `file "${file}"`)
+  })
+
 describe("EngineTurn", () => {
   it.scopedLive("Codex answers each message through its MCP tool and ends the turn", () =>
     Effect.gen(function*() {
@@ -217,6 +226,28 @@ describe("EngineTurn", () => {
       expect(requests.at(-1)?.step.text).toBe("Done.")
     }), 60_000)
 
+  it.scopedLive(
+    "both read the file in place of a large input with their own shell, and answer what is there",
+    () =>
+      Effect.gen(function*() {
+        const folder = yield* temporaryFolder
+        const manifest = yield* manifestIn(folder)
+        const model = yield* serve({ script: responder() })
+        const calls: Array<unknown> = []
+        const { codex, turn } = yield* startCodex(model.baseUrl, calls)
+        yield* turn(4, manifest)
+        yield* codex.until(({ method }) => method === "turn/completed")
+        expect(calls).toEqual(answers)
+
+        const pi = yield* startPi(model.baseUrl)
+        yield* pi.call({ id: "1", type: "prompt", message: manifest })
+        yield* pi.until(({ type }) => type === "agent_settled")
+        const made = (yield* pi.seen).filter(({ type }) => type === "tool_execution_start")
+        expect(made.slice(1).map((call) => call["args"])).toEqual(answers)
+      }),
+    60_000
+  )
+
   it.scopedLive("both show reasoning, chunked text and the usage that a step names", () =>
     Effect.gen(function*() {
       const model = yield* serve({ script: steps })
@@ -237,9 +268,8 @@ describe("EngineTurn", () => {
       })
 
       const pi = yield* startPi(model.baseUrl)
-      const prompted = yield* Effect.fork(pi.until(({ type }) => type === "agent_settled"))
       yield* pi.call({ id: "1", type: "prompt", message: text })
-      yield* Fiber.join(prompted)
+      yield* pi.until(({ type }) => type === "agent_settled")
       const ended = (yield* pi.seen).filter(({ type }) => type === "message_end").at(-1)
       expect(ended).toMatchObject({
         message: {

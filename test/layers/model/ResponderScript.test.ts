@@ -104,6 +104,7 @@ describe("ResponderScript", () => {
       "Tool room_send not found",
       "Validation failed for tool \"room_send\":\n  - room: missing",
       "No result provided",
+      "The message was refused: you are not in this room. Nothing was sent. Correct the call before you repeat it.",
       "error: you are not in this room",
       "{\"error\":\"not joined\"}",
       "{ \"ok\": false }"
@@ -121,11 +122,48 @@ describe("ResponderScript", () => {
     const never = turn(responder(), [], inputOf(messageBlock({ eventId: "$1", text: "a" })), () => "Refused")
     expect(never.sends.length).toBe(3)
     const own = turn(
-      responder({ sent: (output) => output === "yes" }),
+      responder({ isSent: (output) => output === "yes" }),
       [],
       inputOf(messageBlock({ eventId: "$1", text: "a" }))
     )
     expect(own.sends.length).toBe(3)
+  })
+
+  it("takes each of the product's words for a message that went out", () => {
+    const wall = "Wall time: 0.0052 seconds\nOutput:\n"
+    for (
+      const word of ["sent: $a", "queued: it is stored", `${wall}sent: $a`, "{\"status\":\"queued\",\"eventId\":null}"]
+    ) {
+      const played = turn(responder(), [], inputOf(messageBlock({ eventId: "$1", text: "a" })), () => word)
+      expect(played.sends.length, word).toBe(1)
+    }
+  })
+
+  it("reads the file that stands in place of a large input once, with the shell that is offered, then answers", () => {
+    const manifest =
+      "⟦fleet delivery 5b0f7a52-6b1e-4c55-9f3e-1f0a3f8f4a01⟧\n── too large\nfile \"/a b/it\\u{22}s.txt\"\n9 bytes"
+    const input = first(manifest)
+    const command = responder()(input, [{ name: "bash", namespace: null }]).tool?.args?.["command"]
+    expect(command).toContain("'/a b/it\"s.txt'")
+    const shell = [{ name: "exec_command", namespace: null }, ...roomSend]
+    expect(responder()(input, shell).tool).toEqual({ name: "exec_command", args: { cmd: command } })
+    expect(responder()(input, roomSend)).toEqual({ delay: 0, text: "Done." })
+
+    const read = (output: string) => [
+      ...input,
+      Turn.ToolCall({
+        callId: "c",
+        name: "exec_command",
+        namespace: null,
+        argumentsJson: JSON.stringify({ cmd: command })
+      }),
+      Turn.ToolOutput({ callId: "c", text: output })
+    ]
+    const found = `Wall time: 0.1 seconds\nOutput:\n${messageBlock({ eventId: "$1", text: "long" })}\n--\n${
+      directBlock("op", "hello")
+    }`
+    expect(responder()(read(found), shell).tool?.args).toMatchObject({ reply_to: "$1", text: "Re: long" })
+    expect(responder()(read("cat: no such file"), shell)).toEqual({ delay: 0, text: "Done." })
   })
 
   it("is busy or hangs as a message says, in the turn that brought the message only", () => {
