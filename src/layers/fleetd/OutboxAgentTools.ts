@@ -10,6 +10,7 @@ import { CrossfireClient } from "../../services/CrossfireClient.ts"
 import type { StoreFailed } from "../../services/Database.ts"
 import { FleetOutbox, type OutgoingMessage, SendRefused } from "../../services/FleetOutbox.ts"
 import { Lease } from "../../services/Lease.ts"
+import { Signals } from "../../services/Signals.ts"
 
 /** How long an agent waits for its message to stand in the room; after that it is told that it is queued. */
 const sendWithin = Duration.seconds(10)
@@ -74,6 +75,7 @@ export const make = Effect.gen(function*() {
   const outbox = yield* FleetOutbox
   const client = yield* CrossfireClient
   const lease = yield* Lease
+  const signals = yield* Signals
   // One message of an agent at a time, so that they stand in the room in the order of its calls.
   const turns = new Map<AgentId, Effect.Semaphore>()
   const turnOf = (agentId: AgentId) => {
@@ -113,10 +115,10 @@ export const make = Effect.gen(function*() {
           SendRefused: (refused) => Effect.succeed(refused)
         })
       )
-      if (answer === null) return queued
+      // What crossfire itself has queued goes on waiting here: asked again, it tells how it went.
+      if (answer === null || (!(answer instanceof SendRefused) && answer.status === "queued")) return queued
       yield* answered(message.operationId, answer)
-      if (answer instanceof SendRefused) return yield* new ToolRefused({ reason: answer.reason })
-      return answer.status === "sent" ? answer : queued
+      return answer instanceof SendRefused ? yield* new ToolRefused({ reason: answer.reason }) : answer
     })
 
   return AgentTools.of({
@@ -138,13 +140,14 @@ export const make = Effect.gen(function*() {
         // From here it is stored: the rest decides only what the agent is told.
         return yield* turnOf(agentId).withPermits(1)(attempt(agentId, message)).pipe(
           Effect.catchTag("StoreFailed", () => Effect.succeed(queued)),
-          Effect.timeoutTo({ duration: sendWithin, onSuccess: (outcome) => outcome, onTimeout: () => queued })
+          Effect.timeoutTo({ duration: sendWithin, onSuccess: (outcome) => outcome, onTimeout: () => queued }),
+          Effect.tap((outcome) => outcome.status === "queued" ? signals.outbox : Effect.void)
         )
       })
   })
 })
 
-export const layer: Layer.Layer<AgentTools, never, FleetOutbox | CrossfireClient | Lease> = Layer.effect(
+export const layer: Layer.Layer<AgentTools, never, FleetOutbox | CrossfireClient | Lease | Signals> = Layer.effect(
   AgentTools,
   make
 )

@@ -3,6 +3,7 @@ import { Effect, Fiber, Layer, Ref, Stream, TestClock } from "effect"
 import type { SendAnswer } from "../../../src/domain/api/Crossfire.ts"
 import { StaleGeneration } from "../../../src/domain/api/CrossfireErrors.ts"
 import { EventId, Generation, Incarnation, OperationId } from "../../../src/domain/Ids.ts"
+import * as MemorySignals from "../../../src/layers/fleetd/MemorySignals.ts"
 import * as OutboxAgentTools from "../../../src/layers/fleetd/OutboxAgentTools.ts"
 import * as SqliteOutbox from "../../../src/layers/fleetd/sqlite/SqliteOutbox.ts"
 import { AgentTools } from "../../../src/services/AgentTools.ts"
@@ -73,7 +74,7 @@ const tools = (send: Send, lease: LeaseState = held) =>
     const context = yield* Layer.build(
       OutboxAgentTools.layer.pipe(
         Layer.provide(client),
-        Layer.provideMerge(Layer.merge(stores, leaseLayer))
+        Layer.provideMerge(Layer.mergeAll(stores, leaseLayer, MemorySignals.layer))
       )
     )
     const [agentTools, outbox, database] = yield* Effect.provide(
@@ -127,6 +128,13 @@ it.scopedLive("a message that could not be sent is queued, and later ones keep b
     expect((yield* send(2)).status).toBe("queued")
     expect(yield* Ref.get(calls)).toStrictEqual(["text 1"])
     expect((yield* outbox.waitingMessages(10)).map(({ message }) => message.text)).toStrictEqual(["text 1", "text 2"])
+  }))
+
+it.scopedLive("what crossfire has queued waits on, so that its outcome is learnt", () =>
+  Effect.gen(function*() {
+    const { send, outbox } = yield* tools(() => Effect.succeed({ status: "queued" }))
+    expect(yield* send(1)).toStrictEqual({ status: "queued", eventId: null })
+    expect((yield* outbox.waitingMessages(10)).length).toBe(1)
   }))
 
 it.scopedLive("[C-04] a stale generation shuts the gate and keeps the message", () =>
