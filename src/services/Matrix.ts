@@ -117,7 +117,12 @@ export class Matrix extends Context.Tag("crossfire/services/Matrix")<
     readonly typing: (as: UserId, roomId: RoomId, timeoutMillis: number | null) => Effect.Effect<void, MatrixError>
     /** The server-wide stream token of now. Everything stored before the call stands at or before it. */
     readonly boundary: Effect.Effect<StreamToken, MatrixError>
+    /**
+     * The homeserver refuses only who was never in the room. One who left, was removed or declined an invitation reads on
+     * where history is shared (seen): whether `as` is a member is the caller's to know.
+     */
     readonly page: (request: PageRequest) => Effect.Effect<Page, MatrixError | PageFailed>
+    /** Refused with 404 where it is unknown or not for `as` to see; who left sees what was stored while there. */
     readonly event: (as: UserId, roomId: RoomId, eventId: EventId) => Effect.Effect<MatrixEvent, MatrixError>
     /** The content of a state event; null where the room has none. */
     readonly state: (
