@@ -4,32 +4,32 @@ import { Effect } from "effect"
 
 export type Urgency = "now" | "later"
 
-export interface KeyedQueue<K, V> {
-  /** A key that waits already keeps its place, or moves forward; the newest value stands. */
-  readonly offer: (key: K, value: V, urgency: Urgency) => void
+export interface KeyedQueue<K> {
+  /** A key that waits already keeps its place, or moves forward. */
+  readonly offer: (key: K, urgency: Urgency) => void
   /** Waits for a key, works on it, and gives it free again whatever the outcome. */
-  readonly withNext: <A, E, R>(work: (value: V) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  readonly withNext: <A, E, R>(work: (key: K) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly idle: () => boolean
 }
 
-export const make = <K, V>(): KeyedQueue<K, V> => {
-  const waiting = { now: new Map<K, V>(), later: new Map<K, V>() }
+export const make = <K>(): KeyedQueue<K> => {
+  const waiting = { now: new Set<K>(), later: new Set<K>() }
   const running = new Set<K>()
   const changed = Effect.unsafeMakeLatch(false)
 
-  const next = (): readonly [K, V] | null => {
+  const next = (): { readonly key: K } | null => {
     for (const queue of [waiting.now, waiting.later]) {
-      for (const [key, value] of queue) {
+      for (const key of queue) {
         if (running.has(key)) continue
         queue.delete(key)
         running.add(key)
-        return [key, value]
+        return { key }
       }
     }
     return null
   }
 
-  const take: Effect.Effect<readonly [K, V]> = Effect.suspend(() => {
+  const take: Effect.Effect<{ readonly key: K }> = Effect.suspend(() => {
     const found = next()
     if (found !== null) return Effect.succeed(found)
     changed.unsafeClose()
@@ -37,20 +37,20 @@ export const make = <K, V>(): KeyedQueue<K, V> => {
   })
 
   return {
-    offer: (key, value, urgency) => {
+    offer: (key, urgency) => {
       if (urgency === "now") {
         waiting.later.delete(key)
-        waiting.now.set(key, value)
+        waiting.now.add(key)
       } else if (!waiting.now.has(key)) {
-        waiting.later.set(key, value)
+        waiting.later.add(key)
       }
       changed.unsafeOpen()
     },
     withNext: (work) =>
       Effect.acquireUseRelease(
         Effect.interruptible(take),
-        ([, value]) => work(value),
-        ([key]) =>
+        ({ key }) => work(key),
+        ({ key }) =>
           Effect.sync(() => {
             running.delete(key)
             changed.unsafeOpen()

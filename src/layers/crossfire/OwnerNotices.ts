@@ -1,0 +1,53 @@
+// What people are told about rooms that agents or the bot cannot take part in: each thing once, by the bot.
+import { Effect } from "effect"
+import type { RoomId, UserId } from "../../domain/Ids.ts"
+import { Outbound } from "../../services/Outbound.ts"
+import type { Agent } from "../../services/store/Agents.ts"
+import { Participations } from "../../services/store/Participations.ts"
+
+export const make = Effect.gen(function*() {
+  const outbound = yield* Outbound
+  const participations = yield* Participations
+
+  const tell = (agent: Agent, roomId: RoomId, topic: string, text: string) =>
+    outbound.notice({ to: { recipient: agent.owner }, operationId: `${topic}:${agent.agentId}:${roomId}`, text })
+
+  const encrypted = (agent: Agent, roomId: RoomId) =>
+    tell(
+      agent,
+      roomId,
+      "encrypted",
+      `\`${agent.name}\` cannot take part in the encrypted room \`${roomId}\`: agents read unencrypted rooms only. ` +
+        "Use a room without encryption."
+    )
+
+  return {
+    encrypted,
+    /** Encryption was switched on in a room where agents are already. */
+    encryptedLater: (roomId: RoomId) =>
+      Effect.flatMap(
+        participations.inRoom(roomId),
+        (members) =>
+          Effect.forEach(members.filter(({ standing }) => standing.membership === "joined"), ({ agent }) =>
+            encrypted(agent, roomId), { discard: true })
+      ),
+    /** Someone wrote to the bot in a chat that it cannot read. */
+    encryptedChat: ({ inviter, roomId }: { readonly inviter: UserId; readonly roomId: RoomId }) =>
+      outbound.notice({
+        to: { recipient: inviter },
+        operationId: `encrypted-chat:${roomId}`,
+        text: "The chat that you opened with me is encrypted, and I cannot read it. Write to me here."
+      }),
+    held: (agent: Agent, roomId: RoomId, inviter: UserId) =>
+      tell(
+        agent,
+        roomId,
+        "held",
+        `\`${inviter}\` invited \`${agent.name}\` to the room \`${roomId}\`. The invitation waits: only ` +
+          `\`${agent.owner}\` or an administrator of this server can bring \`${agent.name}\` into a room. To accept, ` +
+          `invite \`${agent.userId}\` there yourself.`
+      )
+  }
+})
+
+export type OwnerNotices = Effect.Effect.Success<typeof make>

@@ -1,0 +1,154 @@
+// `RoomSweep`: one room up to one boundary, window by window. A page that shows a member leaving is not decided before
+// that member reads apart, so that nobody's reading ends where another one was removed.
+import { Effect, Layer, Option } from "effect"
+import type { RoomId, StreamToken } from "../../domain/Ids.ts"
+import { type MatrixEvent, membership } from "../../domain/MatrixEvent.ts"
+import { botUser } from "../../domain/SystemUsers.ts"
+import { CrossfireDb } from "../../services/Database.ts"
+import { Instance } from "../../services/Instance.ts"
+import { LevelChanges } from "../../services/LevelChanges.ts"
+import { Matrix } from "../../services/Matrix.ts"
+import { RoomSweep } from "../../services/RoomSweep.ts"
+import { BotRooms } from "../../services/store/BotRooms.ts"
+import { Participations } from "../../services/store/Participations.ts"
+import { Rooms } from "../../services/store/Rooms.ts"
+import { type ReaderName, SweepPositions } from "../../services/store/SweepPositions.ts"
+import * as BotMessages from "./BotMessages.ts"
+import * as BoundedPage from "./BoundedPage.ts"
+import * as KeyedLock from "./KeyedLock.ts"
+import * as OwnerNotices from "./OwnerNotices.ts"
+import * as PageDecisions from "./PageDecisions.ts"
+import * as RoomState from "./RoomState.ts"
+import * as SweepWindows from "./SweepWindows.ts"
+
+/** Events of one page; with each, the reader's place moves once. */
+export const sweepPageEvents = 100
+
+const departure = (event: MatrixEvent): "left" | "banned" | null => {
+  const becomes = membership(event)
+  if (becomes === "leave") return "left"
+  return becomes === "ban" ? "banned" : null
+}
+
+const advanced = ({ reader, to }: SweepWindows.SweepWindow, end: StreamToken | null) =>
+  end === null
+    ? { reader: reader.reader, position: to, windowTo: null }
+    : { reader: reader.reader, position: end, windowTo: to }
+
+export const make = Effect.gen(function*() {
+  const matrix = yield* Matrix
+  const { transaction } = yield* CrossfireDb
+  const positions = yield* SweepPositions
+  const participations = yield* Participations
+  const rooms = yield* Rooms
+  const botRooms = yield* BotRooms
+  const changes = yield* LevelChanges
+  const notices = yield* OwnerNotices.make
+  const windows = yield* SweepWindows.make
+  const decisions = yield* PageDecisions.make(windows)
+  const botMessages = yield* BotMessages.make
+  const bot = botUser((yield* Instance).serverName)
+  const lock = KeyedLock.make<RoomId>()
+
+  /** The reader was refused: is it still in the room? If not, that is noted and the others read on without it. */
+  const gone = (roomId: RoomId, window: SweepWindows.SweepWindow) =>
+    Effect.gen(function*() {
+      if ((yield* matrix.joinedRooms(window.as)).includes(roomId)) return false
+      yield* transaction(Effect.gen(function*() {
+        if (window.as === bot) {
+          yield* botRooms.remove(roomId)
+          yield* positions.remove(roomId, bot)
+          return
+        }
+        yield* positions.split(roomId, window.as, null)
+        const member = (yield* participations.inRoom(roomId)).find(({ agent }) => agent.userId === window.as)
+        if (member === undefined) return
+        yield* participations.ended(member.agent.agentId, roomId, "left", null)
+        yield* changes.raise([member.agent.agentId])
+      }))
+      return true
+    })
+
+  /** Members of the shared reader who leave on this page get readers of their own, which begin where it begins. */
+  const setApart = (roomId: RoomId, window: SweepWindows.SweepWindow, events: ReadonlyArray<MatrixEvent>) =>
+    transaction(Effect.gen(function*() {
+      if (window.reader.reader !== "") return []
+      const leaving = new Set(events.filter((event) => departure(event) !== null).map((event) => event.state_key))
+      const members = (yield* windows.covered(roomId, window.reader)).filter(({ agent }) => leaving.has(agent.userId))
+      yield* Effect.forEach(members, ({ agent }) => positions.split(roomId, agent.userId, null), { discard: true })
+      return members.map(({ agent }) => agent.userId)
+    }))
+
+  /** Where the reader itself left on this page and has not come back: how, and the events until then. */
+  const departedReader = (roomId: RoomId, window: SweepWindows.SweepWindow, events: ReadonlyArray<MatrixEvent>) =>
+    Effect.gen(function*() {
+      const at = events.findLastIndex((event) => event.state_key === window.as && departure(event) !== null)
+      const last = events[at]
+      if (last === undefined || window.reader.reader === "" || window.as === bot) return null
+      // Removed and back again since: it reads on.
+      if ((yield* matrix.joinedRooms(window.as)).includes(roomId)) return null
+      return { membership: departure(last) ?? "left", events: events.slice(0, at + 1) }
+    })
+
+  const roomState = (roomId: RoomId, window: SweepWindows.SweepWindow, events: ReadonlyArray<MatrixEvent>) =>
+    events.some(RoomState.changesRoom)
+      ? RoomState.read(window.as, roomId).pipe(
+        Effect.provideService(Matrix, matrix),
+        // Whoever was removed meanwhile cannot say what the room is now.
+        Effect.catchTag("MatrixRefused", () => Effect.succeed(null))
+      )
+      : Effect.succeed(null)
+
+  /** Reads and decides one page; answers who has to read apart first, in which case it decided nothing. */
+  const readPage = (roomId: RoomId, window: SweepWindows.SweepWindow) =>
+    Effect.gen(function*() {
+      const page = yield* BoundedPage.read({
+        as: window.as,
+        roomId,
+        from: window.reader.position,
+        to: window.to,
+        direction: "forward",
+        limit: sweepPageEvents
+      }).pipe(Effect.provideService(Matrix, matrix))
+      const apart = yield* setApart(roomId, window, page.events)
+      if (apart.length > 0) return apart
+      const room = yield* roomState(roomId, window, page.events)
+      if (window.as === bot) yield* botMessages.handle(roomId, page.events)
+      const departed = yield* departedReader(roomId, window, page.events)
+      yield* decisions.page(
+        departed === null
+          ? { roomId, events: page.events, reader: advanced(window, page.end), room, departed: null }
+          // What came afterwards is read when it returns: some homeservers show it even to those who left.
+          : { roomId, events: departed.events, reader: window.reader, room, departed: departed.membership }
+      )
+      if (room?.encrypted === true) yield* notices.encryptedLater(roomId)
+      return []
+    })
+
+  const sweep = (roomId: RoomId) =>
+    Effect.gen(function*() {
+      const room = yield* rooms.get(roomId)
+      if (Option.isNone(room)) return
+      const readers: Set<ReaderName> = yield* windows.begin(roomId)
+      // Taken after the readers were listed, so it stands at or after each of their places.
+      const boundary = yield* matrix.boundary
+      for (;;) {
+        const window = yield* windows.next(roomId, boundary, readers)
+        if (Option.isNone(window)) break
+        const apart = yield* readPage(roomId, window.value).pipe(
+          Effect.catchTag("MatrixRefused", (refused) =>
+            Effect.flatMap(gone(roomId, window.value), (left) =>
+              left ? Effect.succeed([]) : Effect.fail(refused)))
+        )
+        for (const user of apart) {
+          readers.add(user)
+        }
+      }
+      yield* windows.merge(roomId, boundary)
+      yield* rooms.swept(roomId, room.value.dirty)
+    })
+
+  return RoomSweep.of({ room: (roomId) => lock.withLock(roomId)(sweep(roomId)) })
+})
+
+export const layer = Layer.effect(RoomSweep, make)
