@@ -42,7 +42,7 @@ export const smallFleet = (serverUrl = "http://127.0.0.1:1"): NewFleet => ({
       name: RegisteredName.make(name),
       userId: UserId.make(`@street-${name}:test`),
       engine: "pi" as const,
-      model: "scripted",
+      model: "scripted-1",
       effort: null,
       workFolder: "/tmp",
       historyMode: "shared" as const,

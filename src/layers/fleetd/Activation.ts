@@ -152,7 +152,8 @@ export const make = (config: { readonly homeOf: (agent: FleetAgent) => string; r
             Effect.onError(() => end(runId, scope, false))
           )
           const followed = follow(agent, context, session, startedAtNanos)
-          yield* Effect.forkIn(followed.run, scope)
+          // A fork inherits the mask: without this, closing the scope would wait for the stream's own end.
+          yield* Effect.forkIn(Effect.interruptible(followed.run), scope)
           const active: Active = { runId, session, ...followed, close: (slept) => end(runId, scope, slept) }
           return active
         })

@@ -1,0 +1,42 @@
+// fleetd's delivery core as one layer: what the daemon, the tests and the simulation run alike. What is outside of it is
+// given: the registry's database, crossfire, the engines, the agents' tools, files and processes of the host.
+import { Layer } from "effect"
+import * as FleetLease from "./FleetLease.ts"
+import * as FleetSupervisor from "./FleetSupervisor.ts"
+import * as LevelFeed from "./LevelFeed.ts"
+import * as MemoryAgentLevels from "./MemoryAgentLevels.ts"
+import * as MemorySignals from "./MemorySignals.ts"
+import * as OutboxSender from "./OutboxSender.ts"
+import * as RoomCollector from "./RoomCollector.ts"
+import * as SqliteCheckpoints from "./sqlite/SqliteCheckpoints.ts"
+import * as SqliteDirectInputs from "./sqlite/SqliteDirectInputs.ts"
+import * as SqliteOutbox from "./sqlite/SqliteOutbox.ts"
+import * as SqlitePublications from "./sqlite/SqlitePublications.ts"
+import * as SqliteReadState from "./sqlite/SqliteReadState.ts"
+import * as SqliteRegistry from "./sqlite/SqliteRegistry.ts"
+
+/** The registry's ports over its database. */
+export const stores = Layer.mergeAll(
+  SqliteCheckpoints.layer,
+  SqliteDirectInputs.layer,
+  SqliteOutbox.layer,
+  SqlitePublications.layer,
+  SqliteReadState.layer,
+  SqliteRegistry.layer
+)
+
+/** In-memory state that every part looks at. */
+export const board = MemoryAgentLevels.layer.pipe(Layer.provideMerge(MemorySignals.layer))
+
+/**
+ * Closing order follows from what needs what: the features and the supervisor with its engines end first, then the lease,
+ * then whatever was given from outside (the database, the root lock).
+ */
+export const layer = (config: {
+  readonly supervisor: FleetSupervisor.SupervisorConfig
+}) =>
+  Layer.mergeAll(FleetSupervisor.layer(config.supervisor), LevelFeed.layer, OutboxSender.layer).pipe(
+    Layer.provide(RoomCollector.layer)
+  )
+
+export const lease = FleetLease.layer
