@@ -1,0 +1,75 @@
+// The root folder of one fleet: private to this user, named by its real path, with room for the sockets in it. It checks
+// and creates the folder alone; what stands in it is others'.
+import { Effect, Schema } from "effect"
+import { lstat, mkdir, realpath, stat } from "node:fs/promises"
+import { join, resolve } from "node:path"
+import { maxSocketPathBytes } from "../http/ScopedHttpServer.ts"
+
+export class RootUnusable extends Schema.TaggedError<RootUnusable>()("RootUnusable", {
+  path: Schema.String,
+  problem: Schema.Literal("missing", "not-a-folder", "foreign", "not-private", "too-long", "unreadable")
+}) {
+  override get message(): string {
+    const told = {
+      missing: `There is no fleet in ${this.path}. Make one with: fleet init --root ${this.path}`,
+      "not-a-folder": `${this.path} is not a folder. Choose another place with --root`,
+      foreign: `${this.path} belongs to another user. Choose a folder of your own with --root`,
+      "not-private": `${this.path} can be opened by other users. Close it with: chmod 700 ${this.path}`,
+      "too-long": `The path ${this.path} is too long for the sockets in it: at most ${maxRootPathBytes} bytes`,
+      unreadable: `${this.path} cannot be read or created`
+    }
+    return told[this.problem]
+  }
+}
+
+/** The longest name of a socket below the root: `/run/<12 digits>.sock`. */
+const maxRootPathBytes = maxSocketPathBytes - "/run/123456789012.sock".length
+
+export const databasePath = (root: string): string => join(root, "fleetd.sqlite")
+export const logPath = (root: string): string => join(root, "fleetd.log")
+/** The private folder of an agent's engine. */
+export const homePath = (root: string, agentId: string): string => join(root, "homes", agentId)
+
+const codeOf = (cause: unknown): string =>
+  typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string" ? cause.code : "?"
+
+/** The folder's real path, after the checks. A link is followed: what it leads to must be this user's own all the same. */
+const checked = (path: string) =>
+  Effect.gen(function*() {
+    const fail = (problem: RootUnusable["problem"]) => new RootUnusable({ path, problem })
+    const [real, found] = yield* Effect.tryPromise({
+      try: async () => {
+        const real = await realpath(path)
+        return [real, await stat(real)] as const
+      },
+      catch: (cause) => {
+        const code = codeOf(cause)
+        return fail(code === "ENOENT" ? "missing" : code === "ENOTDIR" ? "not-a-folder" : "unreadable")
+      }
+    })
+    if (!found.isDirectory()) return yield* fail("not-a-folder")
+    if (found.uid !== process.getuid?.()) return yield* fail("foreign")
+    if ((found.mode & 0o077) !== 0) return yield* fail("not-private")
+    if (Buffer.byteLength(real) > maxRootPathBytes) return yield* fail("too-long")
+    return real
+  })
+
+/** An existing root. */
+export const open = (path: string): Effect.Effect<string, RootUnusable> => checked(resolve(path))
+
+/** The root, created (0700) where nothing stands yet. */
+export const create = (path: string): Effect.Effect<string, RootUnusable> => {
+  const folder = resolve(path)
+  if (Buffer.byteLength(folder) > maxRootPathBytes) {
+    return Effect.fail(new RootUnusable({ path: folder, problem: "too-long" }))
+  }
+  return Effect.tryPromise({
+    try: async () => {
+      // A link that leads nowhere would make `mkdir` fail with a name that says nothing.
+      if (await lstat(folder).then(() => true, () => false)) return
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+    },
+    catch: (cause) =>
+      new RootUnusable({ path: folder, problem: codeOf(cause) === "ENOTDIR" ? "not-a-folder" : "unreadable" })
+  }).pipe(Effect.zipRight(checked(folder)))
+}
