@@ -55,7 +55,7 @@ type WireError =
   | CrossfireUnavailable
 
 /** What went wrong, without address, header or body. */
-const reasonOf = (error: Exclude<WireError, Unauthorized | CrossfireUnavailable>): string => {
+export const reasonOf = (error: Exclude<WireError, Unauthorized | CrossfireUnavailable>): string => {
   switch (error._tag) {
     case "RequestError":
       return "it could not be reached"

@@ -1,7 +1,7 @@
 // `crossfire person add NAME [--admin]`: an account on the managed homeserver, and the person known to the instance.
 // The password is asked for, or made and shown once; it is passed to the homeserver and kept nowhere.
 import * as Prompt from "@effect/cli/Prompt"
-import { Console, Effect, Redacted, Schema } from "effect"
+import { Console, Effect, Option, Redacted, Schema } from "effect"
 import { randomBytes } from "node:crypto"
 import { UserId } from "../../domain/Ids.ts"
 import * as People from "../../layers/crossfire/enrollment/People.ts"
@@ -39,8 +39,8 @@ export interface PersonAddOptions {
   readonly name: string
   readonly serverName: string
   readonly administrator: boolean
-  /** Ask at the terminal instead of making one. */
-  readonly askPassword: boolean
+  /** From `promptedPassword`; none: one is made and shown. */
+  readonly password: Option.Option<Redacted.Redacted>
 }
 
 const decodeUserId = Schema.decode(UserId)
@@ -49,15 +49,15 @@ const decodeUserId = Schema.decode(UserId)
  * Twice is no harm: an account that exists keeps its password, and is made known. A made password is shown before the
  * account is made, so that no crash leaves an account whose password nobody has seen.
  */
-export const personAdd = ({ administrator, askPassword, name, serverName }: PersonAddOptions) =>
+export const personAdd = ({ administrator, name, password: given, serverName }: PersonAddOptions) =>
   Effect.gen(function*() {
     const accounts = yield* PersonAccounts
     const userId = yield* Effect.mapError(
       decodeUserId(`@${name}:${serverName}`),
       () => new AccountNameInvalid({ localpart: name, reason: "characters" })
     )
-    const password = askPassword ? yield* promptedPassword : yield* generatedPassword
-    if (!askPassword) {
+    const password = Option.isSome(given) ? given.value : yield* generatedPassword
+    if (Option.isNone(given)) {
       yield* Console.log(`Password of ${userId}, shown this once: ${Redacted.value(password)}`)
     }
     const account = yield* accounts.create(name, password).pipe(

@@ -92,6 +92,7 @@ export const start = (folder: string, options: Options = {}) =>
       })
     const rows = <A extends object>(query: string) => database.read(database.sql.unsafe<A>(query))
     return {
+      context,
       database,
       rows,
       users,

@@ -1,0 +1,83 @@
+// fleetd's way to crossfire before it has a credential: the enrollment group of the contract. It keeps nothing and retries
+// nothing.
+import * as HttpApiClient from "@effect/platform/HttpApiClient"
+import { Duration, Effect, Redacted, Schema } from "effect"
+import { CrossfireApi } from "../../domain/api/Crossfire.ts"
+import type { Roster } from "../../domain/Roster.ts"
+import { checkServerUrl } from "../../domain/ServerUrl.ts"
+import type { ClaimMaterial } from "../../services/Claim.ts"
+import { CrossfireUnavailable } from "../../services/CrossfireClient.ts"
+import { hashOf } from "../crypto/Secret.ts"
+import * as BoundedHttpClient from "../http/BoundedHttpClient.ts"
+import { reasonOf } from "./HttpCrossfireClient.ts"
+
+const maxAnswerBytes = 1024 * 1024
+/** An introduction makes the agents' Matrix users before it is answered. */
+const deadline = Duration.seconds(60)
+
+/** No usable answer: the same request can be made again, after crossfire's own figure where it named one. */
+export class Unanswered extends Schema.TaggedError<Unanswered>()("Unanswered", {
+  unavailable: CrossfireUnavailable,
+  retryAfterMillis: Schema.NullOr(Schema.Int)
+}) {}
+
+type WireError = Parameters<typeof reasonOf>[0] | CrossfireUnavailable
+
+/** What goes wrong on the way, or passes; anything else is crossfire's word on the request itself. */
+const wireTags: ReadonlySet<string> = new Set<WireError["_tag"]>([
+  "CredentialMisplaced",
+  "CrossfireUnavailable",
+  "HomeserverDown",
+  "HttpApiDecodeError",
+  "ParseError",
+  "RequestError",
+  "ResponseError",
+  "ServerBusy",
+  "StoreFailed",
+  "TooManyAttempts"
+])
+
+const onTheWay = <E extends { readonly _tag: string }>(error: E): error is Extract<E, WireError> =>
+  wireTags.has(error._tag)
+
+const unanswered = (operation: string, error: WireError): Unanswered =>
+  new Unanswered({
+    unavailable: error._tag === "CrossfireUnavailable"
+      ? error
+      : new CrossfireUnavailable({ operation, reason: reasonOf(error) }),
+    retryAfterMillis: "retryAfterMillis" in error ? error.retryAfterMillis : null
+  })
+
+const answered = <A, E extends { readonly _tag: string }>(operation: string, exchange: Effect.Effect<A, E>) => {
+  const late = new CrossfireUnavailable({ operation, reason: `no answer within ${Duration.toSeconds(deadline)} s` })
+  return exchange.pipe(
+    Effect.catchIf(onTheWay<E>, (error) => Effect.fail(unanswered(operation, error))),
+    Effect.timeoutFail({ duration: deadline, onTimeout: () => unanswered(operation, late) })
+  )
+}
+
+export const make = (serverUrl: string) =>
+  Effect.gen(function*() {
+    const baseUrl = yield* checkServerUrl(serverUrl)
+    const http = yield* BoundedHttpClient.make(maxAnswerBytes)
+    const api = yield* HttpApiClient.group(CrossfireApi, { group: "enrollment", baseUrl, httpClient: http.whole })
+
+    return {
+      preflight: (roster: Roster) => answered("check the roster", api.preflight({ payload: { roster } })),
+      submit: ({ claim, roster }: ClaimMaterial) =>
+        answered("submit the roster", api.submit({ payload: { claim: Redacted.value(claim), roster } })),
+      state: ({ claim }: ClaimMaterial) =>
+        answered("ask for the enrollment", api.state({ payload: { claim: Redacted.value(claim) } })),
+      introduce: ({ agentTokens, claim, fleetToken }: ClaimMaterial) =>
+        answered(
+          "introduce the agents",
+          api.introduce({
+            payload: {
+              claim: Redacted.value(claim),
+              fleetToken: hashOf(fleetToken),
+              agentTokens: agentTokens.map(({ key, token }) => ({ key, token: hashOf(token) }))
+            }
+          })
+        )
+    }
+  })

@@ -1,0 +1,275 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { ModelOffer } from "../../../src/domain/Engine.ts"
+import { FleetIdentity } from "../../../src/domain/FleetAgent.ts"
+import { FleetId } from "../../../src/domain/Ids.ts"
+import { FleetKey } from "../../../src/domain/Roster.ts"
+import { layer as claimLayer, make } from "../../../src/layers/fleetd/Claim.ts"
+import { enroll, type EnrollOptions, type EnrollProgress } from "../../../src/layers/fleetd/Enroll.ts"
+import type { NewFleet } from "../../../src/services/FleetRegistry.ts"
+import { type NativeEngine, NativeEngines } from "../../../src/services/NativeEngine.ts"
+import { scratchFolder } from "../../support/FleetFile.ts"
+import {
+  alice,
+  bob,
+  entry,
+  introduced,
+  root,
+  roster,
+  scratch,
+  start
+} from "../crossfire/enrollment/EnrollmentFixture.ts"
+import { serve } from "../crossfire/enrollment/HttpFixture.ts"
+
+const unused = Effect.dieMessage("only models are asked for")
+const engine = (kind: "codex" | "pi"): NativeEngine => ({
+  kind,
+  history: { guard: () => unused, findReceipt: () => unused, turnEnd: () => unused, finished: () => unused },
+  models: () => Effect.succeed([new ModelOffer({ model: `${kind}-one`, efforts: ["low", "high"], isDefault: true })]),
+  activate: () => unused
+})
+const engines = Layer.succeed(NativeEngines, { get: engine })
+
+const text = (agents: ReadonlyArray<string>) => ["fleet = \"street\"", "owner = \"@alice:test\"", ...agents].join("\n")
+const agent = (key: string, settings: Readonly<Record<string, string>> = {}) =>
+  Object.entries({ key, name: key, engine: "codex", model: "codex-one", work_folder: "work", ...settings })
+    .reduce((lines, [field, value]) => `${lines}\n${field} = "${value}"`, "[[agent]]")
+
+/** The credentials in plain text: redacted values all compare as equal. */
+const plain = (fleet: NewFleet | undefined) =>
+  fleet === undefined ? [] : [fleet.token, ...fleet.agents.map(({ token }) => token)].map(Redacted.value)
+
+/** A crossfire and a root folder. `run` is one `fleet enroll`; what it reports is in `told`, what it keeps in `saved`. */
+const running = Effect.gen(function*() {
+  const crossfire = yield* start(yield* scratch)
+  const server = yield* serve(crossfire)
+  const folder = yield* scratchFolder
+  mkdirSync(join(folder, "work"))
+  const rosterPath = join(folder, "roster.toml")
+  const write = (...agents: ReadonlyArray<string>) => writeFileSync(rosterPath, text(agents))
+  const told: Array<EnrollProgress> = []
+  const saved: Array<NewFleet> = []
+  const codes = () => told.flatMap((progress) => progress._tag === "WaitingForOwner" ? [progress.code] : [])
+  /** What happens besides when the owner is waited for: by default, the owner approves. */
+  const approve = (code: string) =>
+    crossfire.say(alice, code).pipe(
+      Effect.zipRight(crossfire.say(alice, `confirm ${code}`)),
+      Effect.orDie,
+      Effect.asVoid
+    )
+  const run = (
+    options: Partial<EnrollOptions<string, never>> = {},
+    onProgress: (progress: EnrollProgress) => Effect.Effect<void> = (progress) =>
+      progress._tag === "WaitingForOwner" ? approve(progress.code) : Effect.void
+  ) =>
+    enroll<string, never>({
+      rosterPath,
+      home: folder,
+      serverUrl: server.url,
+      identity: Option.none(),
+      modelsHome: (kind) => join(folder, kind),
+      again: false,
+      wait: true,
+      pollMillis: 50,
+      saveIntroduction: (fleet) => Effect.sync(() => void saved.push(fleet)),
+      progress: (progress) => Effect.zipRight(Effect.sync(() => void told.push(progress)), onProgress(progress)),
+      ...options
+    }).pipe(Effect.provide([claimLayer(folder), engines]))
+  const enrollments = Effect.map(
+    crossfire.rows<{ readonly state: string }>("SELECT state FROM enrollment"),
+    (rows) => rows.map(({ state }) => state)
+  )
+  const tags = () => told.map(({ _tag }) => _tag)
+  return { crossfire, server, folder, rosterPath, write, told, tags, saved, codes, approve, run, enrollments }
+})
+
+const at = <A>(tag: EnrollProgress["_tag"], effect: Effect.Effect<A>) => (progress: EnrollProgress) =>
+  progress._tag === tag ? Effect.asVoid(effect) : Effect.void
+
+it.scopedLive("a roster becomes a fleet: checked, submitted, approved by the owner, introduced, kept", () =>
+  Effect.gen(function*() {
+    const { codes, crossfire, folder, run, saved, server, tags, write } = yield* running
+    write(agent("ww", { effort: "high" }), agent("cc", { engine: "pi", model: "pi-one", history_mode: "per-room" }))
+    const enrolled = yield* run()
+    if (enrolled._tag !== "Introduced") throw new Error("it was to wait")
+    expect(tags()).toStrictEqual(["Checked", "ClaimSaved", "WaitingForOwner", "Approved"])
+    expect(codes()[0]).toMatch(/^.{4}-.{4}$/u)
+    const { agents, fleetId } = enrolled.introduction
+    expect(saved).toHaveLength(1)
+    const [fleet] = saved
+    expect(fleet?.identity).toStrictEqual({ fleetId, fleetKey: "street", owner: alice, serverUrl: server.url })
+    expect(fleet?.agents.map(({ agent }) => agent)).toStrictEqual([
+      {
+        ...agents[0],
+        engine: "codex",
+        model: "codex-one",
+        effort: "high",
+        workFolder: join(folder, "work"),
+        historyMode: "shared",
+        instructions: null
+      },
+      {
+        ...agents[1],
+        engine: "pi",
+        model: "pi-one",
+        effort: null,
+        workFolder: join(folder, "work"),
+        historyMode: "per-room",
+        instructions: null
+      }
+    ])
+    // What is kept opens crossfire.
+    const token = fleet?.token ?? Redacted.make("")
+    expect((yield* crossfire.credentials.fleet(token, "peer")).fleetId).toBe(fleetId)
+    for (const { agent, token } of fleet?.agents ?? []) {
+      expect((yield* crossfire.credentials.agent(token, "peer")).agentId).toBe(agent.agentId)
+    }
+    // The same command again tells the same.
+    expect(yield* run()).toStrictEqual(enrolled)
+    expect(plain(saved[1])).toStrictEqual(plain(saved[0]))
+  }))
+
+it.scopedLive("[P-05] a model or effort that is not offered stops everything, by line and with what is offered", () =>
+  Effect.gen(function*() {
+    const { folder, rosterPath, run, server, tags, write } = yield* running
+    write(agent("ww", { model: "gpt-4" }), agent("cc", { engine: "pi", model: "pi-one", effort: "max" }), agent("dd"))
+    const refused = yield* Effect.flip(run())
+    expect(typeof refused === "string" ? refused : refused.message).toBe([
+      `${rosterPath}:7: agent 1 (ww), model: codex does not offer the model "gpt-4". Offered: codex-one`,
+      `${rosterPath}:15: agent 2 (cc), effort: pi does not offer the effort "max". Offered: low, high`
+    ].join("\n"))
+    expect(tags()).toStrictEqual([])
+    expect(server.paths).toStrictEqual([])
+    expect(yield* make(folder).load).toStrictEqual(Option.none())
+  }))
+
+it.scopedLive("[I-04] a roster that crossfire would refuse is refused before a claim is made", () =>
+  Effect.gen(function*() {
+    const { crossfire, enrollments, run, tags, write } = yield* running
+    yield* introduced(crossfire, roster([entry("x", "ww")], bob))
+    write(agent("ww"), agent("cc"))
+    const refused = yield* Effect.flip(run())
+    expect(refused).toMatchObject({ _tag: "RosterRejected", problems: [{ entry: "ww", reason: "name-taken" }] })
+    expect(tags()).toStrictEqual([])
+    expect(yield* enrollments).toStrictEqual(["introduced"])
+  }))
+
+it.scopedLive("[I-06] killed between saving and submitting: the next run goes on with the same claim", () =>
+  Effect.gen(function*() {
+    const { codes, enrollments, folder, run, tags, write } = yield* running
+    write(agent("ww"))
+    yield* Effect.exit(run({}, at("ClaimSaved", Effect.interrupt)))
+    expect(yield* enrollments).toStrictEqual([])
+    const claims = Effect.map(make(folder).load, Option.map(({ claim }) => Redacted.value(claim)))
+    const before = yield* claims
+    yield* run({ wait: false }, () => Effect.void)
+    yield* run()
+    expect(Option.isSome(before)).toBe(true)
+    expect(yield* claims).toStrictEqual(before)
+    expect(tags().filter((tag) => tag === "Checked")).toHaveLength(1)
+    expect(new Set(codes()).size).toBe(1)
+    expect(yield* enrollments).toStrictEqual(["introduced"])
+  }))
+
+it.scopedLive("[I-06] answers lost after they were made true: the same requests again, one enrollment, one fleet", () =>
+  Effect.gen(function*() {
+    const { crossfire, enrollments, run, saved, server, told, write } = yield* running
+    write(agent("ww"), agent("cc"))
+    const lost = new Set<string>()
+    server.faults.loses = (path) => {
+      const first = !lost.has(path)
+      lost.add(path)
+      return first
+    }
+    const enrolled = yield* run()
+    if (enrolled._tag !== "Introduced") throw new Error("it was to wait")
+    expect([...lost].toSorted()).toStrictEqual([
+      "/v1/enrollments",
+      "/v1/enrollments/introduce",
+      "/v1/enrollments/preflight",
+      "/v1/enrollments/state"
+    ])
+    expect(yield* enrollments).toStrictEqual(["introduced"])
+    expect(yield* crossfire.rows("SELECT agent_id AS agentId FROM agent ORDER BY instance_key DESC")).toStrictEqual(
+      enrolled.introduction.agents.map(({ agentId }) => ({ agentId }))
+    )
+    expect(saved).toHaveLength(1)
+    expect(told.filter(({ _tag }) => _tag === "Unreachable")).toStrictEqual([
+      { _tag: "Unreachable", reason: "it answered 502 in a form that is not crossfire's" }
+    ])
+  }))
+
+it.scopedLive("[I-06] killed between the introduction and keeping it: the next run gets the same again", () =>
+  Effect.gen(function*() {
+    const { crossfire, run, saved, write } = yield* running
+    write(agent("ww"))
+    expect(yield* Effect.flip(run({ saveIntroduction: () => Effect.fail("disk full") }))).toBe("disk full")
+    const before = yield* crossfire.rows("SELECT agent_id, user_id, token_hash FROM agent")
+    const enrolled = yield* run()
+    expect(enrolled._tag).toBe("Introduced")
+    expect(saved).toHaveLength(1)
+    expect(yield* crossfire.rows("SELECT agent_id, user_id, token_hash FROM agent")).toStrictEqual(before)
+    expect(yield* crossfire.credentials.agent(saved[0]?.agents[0]?.token ?? Redacted.make(""), "peer")).toBeDefined()
+  }))
+
+it.scopedLive("a changed roster needs --again, which adds agents without ending anybody's credential", () =>
+  Effect.gen(function*() {
+    const { crossfire, run, saved, write } = yield* running
+    write(agent("ww"))
+    const first = yield* run()
+    write(agent("ww", { effort: "low" }), agent("cc"))
+    expect(yield* Effect.flip(run())).toMatchObject({ _tag: "ClaimDiffers", from: "roster" })
+    const second = yield* run({ again: true })
+    if (first._tag !== "Introduced" || second._tag !== "Introduced") throw new Error("both were to wait")
+    expect(second.introduction.agents[0]).toStrictEqual(first.introduction.agents[0])
+    expect(plain(saved[1])[0]).toBe(plain(saved[0])[0])
+    expect(plain(saved[1])[1]).toBe(plain(saved[0])[1])
+    for (const { token } of saved[1]?.agents ?? []) yield* crossfire.credentials.agent(token, "peer")
+  }))
+
+it.scopedLive("a rejected request ends the waiting, and stays rejected until --again", () =>
+  Effect.gen(function*() {
+    const { crossfire, run, write } = yield* running
+    write(agent("ww"))
+    const reject = (progress: EnrollProgress) =>
+      progress._tag === "WaitingForOwner"
+        ? Effect.asVoid(Effect.orDie(crossfire.say(root, `reject ${progress.code}`)))
+        : Effect.void
+    expect(yield* Effect.flip(run({}, reject))).toMatchObject({ _tag: "EnrollmentEnded", state: "rejected" })
+    expect(yield* Effect.flip(run())).toMatchObject({ _tag: "EnrollmentEnded", state: "rejected" })
+    expect((yield* run({ again: true }))._tag).toBe("Introduced")
+  }))
+
+it.scopedLive("a root folder holds one fleet of one crossfire", () =>
+  Effect.gen(function*() {
+    const { run, saved, server, write } = yield* running
+    write(agent("ww"))
+    yield* run()
+    const fleet = saved[0]?.identity
+    if (fleet === undefined) throw new Error("nothing was kept")
+    const rootId = "44444444-4444-4444-8444-444444444444"
+    const identity = (changes: Partial<FleetIdentity>) =>
+      Option.some(new FleetIdentity({ ...fleet, rootId, ...changes }))
+    expect((yield* run({ identity: identity({}) }))._tag).toBe("Introduced")
+    const other = identity({ fleetKey: FleetKey.make("other") })
+    const before = server.paths.length
+    expect(yield* Effect.flip(run({ identity: other }))).toMatchObject({ reason: "other-fleet" })
+    expect(server.paths).toHaveLength(before)
+    const elsewhere = identity({ fleetId: FleetId.make("55555555-5555-4555-8555-555555555555") })
+    const kept = saved.length
+    expect(yield* Effect.flip(run({ identity: elsewhere }))).toMatchObject({ reason: "other-instance" })
+    expect(saved).toHaveLength(kept)
+    expect(yield* Effect.flip(run({ serverUrl: `${server.url}/other` }))).toMatchObject({ from: "server" })
+  }))
+
+it.scopedLive("a credential goes over plain http to this machine alone", () =>
+  Effect.gen(function*() {
+    const { run, tags, write } = yield* running
+    write(agent("ww"))
+    for (const serverUrl of ["http://crossfire.test", "http://10.0.0.1:80", "http://127.0.0.1.evil.test", "ftp://x"]) {
+      expect(yield* Effect.flip(run({ serverUrl }))).toMatchObject({ _tag: "ServerUrlRefused" })
+    }
+    expect(tags()).toStrictEqual([])
+  }))
