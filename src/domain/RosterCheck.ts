@@ -33,6 +33,8 @@ export interface Capacity {
   readonly maxAgentsPerInstance: number
 }
 
+export const usualCapacity: Capacity = { maxAgentsPerOwner: 64, maxAgentsPerInstance: 1_000 }
+
 export interface RosterWorld {
   readonly ownerKnown: boolean
   readonly agents: ReadonlyArray<KnownAgent>

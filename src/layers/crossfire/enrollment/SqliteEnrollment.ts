@@ -7,7 +7,8 @@ import { enrollmentLifeMillis, judge, stateAt } from "../../../domain/Enrollment
 import { codeBytes, codeOf, shownCode } from "../../../domain/EnrollmentCode.ts"
 import { EnrollmentId, type FleetId, type UserId } from "../../../domain/Ids.ts"
 import type { Roster } from "../../../domain/Roster.ts"
-import { type Capacity, sameRoster } from "../../../domain/RosterCheck.ts"
+import { type Capacity, sameRoster, usualCapacity } from "../../../domain/RosterCheck.ts"
+import { botUser } from "../../../domain/SystemUsers.ts"
 import { CrossfireDb } from "../../../services/Database.ts"
 import { Enrollment, type IntroductionRequest } from "../../../services/Enrollment.ts"
 import { LevelChanges } from "../../../services/LevelChanges.ts"
@@ -18,11 +19,6 @@ import * as AgentAccounts from "./AgentAccounts.ts"
 import * as EnrollmentRows from "./EnrollmentRows.ts"
 import * as IdentityRows from "./IdentityRows.ts"
 import * as RosterTaking from "./RosterTaking.ts"
-
-export interface EnrollmentSettings extends Capacity {
-  /** The bot's user, whom fleetd's user is told to write to. */
-  readonly bot: UserId
-}
 
 /** Requests of one owner, and of all, that may wait at a time: anybody who reaches the server can file one. */
 const maxOpenPerOwner = 20
@@ -38,7 +34,7 @@ const introductionHash = ({ agentTokens, fleetToken }: IntroductionRequest) =>
     [fleetToken, ...agentTokens.map(({ key, token }) => `${key} ${token}`).toSorted()].join("\n")
   ))
 
-export const make = (settings: EnrollmentSettings) =>
+export const make = (capacity: Capacity) =>
   Effect.gen(function*() {
     const database = yield* CrossfireDb
     const { read, transaction } = database
@@ -49,7 +45,8 @@ export const make = (settings: EnrollmentSettings) =>
     const enrollments = EnrollmentRows.make(database)
     const identities = IdentityRows.make(database)
     const { serverName } = matrix
-    const taking = RosterTaking.make({ database, wakePolicies, levels, serverName, capacity: settings })
+    const bot = botUser(serverName)
+    const taking = RosterTaking.make({ database, wakePolicies, levels, serverName, capacity })
 
     const now = Clock.currentTimeMillis
 
@@ -61,7 +58,7 @@ export const make = (settings: EnrollmentSettings) =>
         enrollmentId: row.enrollmentId,
         state,
         code: state === "pending" ? shownCode(row.code) : null,
-        bot: settings.bot,
+        bot,
         expiresAtMillis: row.expiresAtMillis
       }))
 
@@ -218,6 +215,6 @@ export const make = (settings: EnrollmentSettings) =>
   })
 
 export const layer = (
-  settings: EnrollmentSettings
+  capacity: Capacity = usualCapacity
 ): Layer.Layer<Enrollment, never, CrossfireDb | Matrix | WakePolicies | LevelChanges> =>
-  Layer.effect(Enrollment, make(settings))
+  Layer.effect(Enrollment, make(capacity))

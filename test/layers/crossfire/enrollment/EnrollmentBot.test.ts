@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import { RoomId } from "../../../../src/domain/Ids.ts"
+import { contentBytes, maxContentBytes, notice } from "../../../../src/layers/crossfire/MessageContent.ts"
 import {
   alice,
   approved,
@@ -210,13 +211,10 @@ it.scoped("[I-03] a roster that fits in no single message is shown in several, w
     const answers = yield* crossfire.say(alice, code)
     expect(answers.length).toBeGreaterThan(4)
     for (const text of answers) {
-      // As an event carries it: the Markdown, and HTML in which `"<>&` grow, both with quotes and line feeds escaped.
-      const html = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll(
-        "\"",
-        "&quot;"
-      )
-      const escaped = (part: string) => Buffer.byteLength(part) + (part.match(/["\\\n]/gu) ?? []).length
-      expect(escaped(text) + escaped(html)).toBeLessThan(60_000)
+      const content = notice(text)
+      expect(contentBytes(content)).toBeLessThan(maxContentBytes)
+      // Rendered: one that is too long for it would be sent without.
+      expect(content["formatted_body"]).toBeDefined()
     }
     const blocks = Array.from(answers.join("\n").matchAll(/```\n([^`]*)\n```/gu), ([, block]) => block ?? "")
     for (const { instructions } of agents) expect(blocks.join("\n").includes(String(instructions))).toBe(true)

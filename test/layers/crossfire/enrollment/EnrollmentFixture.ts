@@ -55,7 +55,6 @@ const services = (folder: string, options: Options, users: Array<string>, notice
     notice: ({ text }) => Effect.sync(() => void notices.push(text))
   })
   const enrollment = SqliteEnrollment.layer({
-    bot,
     maxAgentsPerOwner: options.maxAgentsPerOwner ?? 64,
     maxAgentsPerInstance: options.maxAgentsPerInstance ?? 1_000
   })
