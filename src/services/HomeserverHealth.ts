@@ -1,17 +1,11 @@
-// Whether the homeserver answers, as seen by every call of crossfire's. A return after an outage is told, since pushes
-// were lost meanwhile.
+// Whether the homeserver answers at all. A return after an outage is told, since pushes were lost meanwhile.
 import { Context, type Effect } from "effect"
 
 export class HomeserverHealth extends Context.Tag("crossfire/services/HomeserverHealth")<
   HomeserverHealth,
   {
     readonly down: Effect.Effect<boolean>
-    /** Waits for the next outage. Answers at once during one. */
-    readonly failed: Effect.Effect<void>
-    /**
-     * Waits until the homeserver has answered again after an outage; one answer covers all outages since the last. For
-     * one listener.
-     */
+    /** Waits until the homeserver answers again after an outage. For one listener; an outage nobody waited for is kept. */
     readonly recovered: Effect.Effect<void>
   }
 >() {}

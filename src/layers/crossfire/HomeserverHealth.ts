@@ -1,31 +1,42 @@
-// Watches every call to the homeserver: the same port again, and beside it what the calls say of its health.
-import { Effect, Layer } from "effect"
+// Watches every call to the homeserver: the same port again, and beside it what the calls say of its health. One call
+// without an answer is a suspicion; an outage is when the cheapest question gets none either.
+import { Duration, Effect, Layer } from "effect"
 import { HomeserverHealth } from "../../services/HomeserverHealth.ts"
 import { Matrix } from "../../services/Matrix.ts"
+
+/** How often a suspicion is looked into, and a homeserver that is down asked whether it is back. */
+const probePeriodMillis = 2_000
 
 export const make = Effect.gen(function*() {
   const matrix = yield* Matrix
   let down = false
-  const failed = yield* Effect.makeLatch(false)
+  const suspected = yield* Effect.makeLatch(false)
   const recovered = yield* Effect.makeLatch(false)
-
-  const answered = Effect.sync(() => {
-    if (!down) return
-    down = false
-    failed.unsafeClose()
-    recovered.unsafeOpen()
-  })
-  const silent = Effect.sync(() => {
-    down = true
-    failed.unsafeOpen()
-  })
 
   /** A refusal is an answer too. */
   const watched = <A, E extends { readonly _tag: string }, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.tapBoth(call, {
-      onSuccess: () => answered,
-      onFailure: (error) => error._tag === "HomeserverUnavailable" ? silent : answered
-    })
+    Effect.tapError(call, (error) => error._tag === "HomeserverUnavailable" ? suspected.open : Effect.void)
+
+  const answers = Effect.map(
+    Effect.either(matrix.boundary),
+    (answer) => answer._tag === "Right" || answer.left._tag !== "HomeserverUnavailable"
+  )
+  const pause = Effect.sleep(Duration.millis(probePeriodMillis))
+
+  const outage = Effect.gen(function*() {
+    down = true
+    yield* Effect.logWarning("the homeserver does not answer")
+    yield* Effect.repeat(Effect.zipRight(pause, answers), { until: (answered) => answered })
+    down = false
+    yield* recovered.open
+  })
+  yield* suspected.await.pipe(
+    Effect.zipRight(suspected.close),
+    Effect.zipRight(answers),
+    Effect.flatMap((answered) => answered ? pause : outage),
+    Effect.forever,
+    Effect.forkScoped
+  )
 
   const observed = Matrix.of({
     serverName: matrix.serverName,
@@ -48,14 +59,13 @@ export const make = Effect.gen(function*() {
 
   const health = HomeserverHealth.of({
     down: Effect.sync(() => down),
-    failed: failed.await,
-    recovered: Effect.zipRight(recovered.await, Effect.sync(() => recovered.unsafeClose()))
+    recovered: Effect.zipRight(recovered.await, Effect.asVoid(recovered.close))
   })
   return { observed, health }
 })
 
 /** The homeserver as the rest of crossfire uses it. */
-export const layer = Layer.unwrapEffect(
+export const layer = Layer.unwrapScoped(
   Effect.map(
     make,
     ({ health, observed }) => Layer.merge(Layer.succeed(Matrix, observed), Layer.succeed(HomeserverHealth, health))

@@ -18,9 +18,6 @@ export const sweepConcurrency = 4
 export const roundPeriodMillis = 60_000
 const firstRetryMillis = 1_000
 const maxRetryMillis = 60_000
-/** How often a homeserver that gave no answer is asked whether it is back. */
-const probePeriodMillis = 2_000
-
 export const make = Effect.gen(function*() {
   const matrix = yield* Matrix
   const health = yield* HomeserverHealth
@@ -104,16 +101,6 @@ export const make = Effect.gen(function*() {
   const logged = <E extends { readonly _tag: string }>(what: string, work: Effect.Effect<void, E>) =>
     Effect.catchAll(work, (error) => Effect.annotateLogs(Effect.logWarning(`${what} failed`), { error: error._tag }))
 
-  const probe = health.failed.pipe(
-    Effect.zipRight(Effect.logWarning("the homeserver does not answer")),
-    Effect.zipRight(
-      Effect.ignore(matrix.boundary).pipe(
-        Effect.delay(Duration.millis(probePeriodMillis)),
-        Effect.repeat({ until: () => Effect.map(health.down, (down) => !down) })
-      )
-    ),
-    Effect.forever
-  )
   const recoveries = health.recovered.pipe(
     Effect.zipRight(Effect.logInfo("the homeserver answers again; all rooms are read")),
     Effect.zipRight(logged("reading after an outage", recovery)),
@@ -125,7 +112,6 @@ export const make = Effect.gen(function*() {
     [
       ...Array.from({ length: sweepConcurrency }, () => roomWorker),
       ...Array.from({ length: sweepConcurrency }, () => userWorker),
-      probe,
       recoveries,
       rounds,
       logged("the first reading", Effect.asVoid(recovery))
