@@ -1,5 +1,5 @@
 // Why a managed Synapse did not start, each with what to do about it, and the looks at port and log that tell.
-import { Effect, Schema } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { open } from "node:fs/promises"
 import { createServer } from "node:net"
 
@@ -48,7 +48,22 @@ export class HomeserverSilent extends Schema.TaggedError<HomeserverSilent>()("Ho
 
 export type StartFailed = SynapseMissing | PortInUse | LeftoverHomeserver | HomeserverEnded | HomeserverSilent
 
+const portPollMillis = 50
+const portWithinSeconds = 3
+
+/** Whether the port is free, or becomes so soon: an ended process's sockets close a moment after it is gone (seen). */
 export const portIsFree = (port: number): Effect.Effect<boolean> =>
+  portIsFreeNow(port).pipe(
+    Effect.tap((free) => free ? Effect.void : Effect.sleep(Duration.millis(portPollMillis))),
+    Effect.repeat({ until: (free) => free }),
+    Effect.timeoutTo({
+      duration: Duration.seconds(portWithinSeconds),
+      onSuccess: (free) => free,
+      onTimeout: () => false
+    })
+  )
+
+const portIsFreeNow = (port: number): Effect.Effect<boolean> =>
   Effect.async((resume) => {
     const server = createServer()
     server.once("error", () => resume(Effect.succeed(false)))

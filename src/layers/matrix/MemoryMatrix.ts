@@ -61,6 +61,8 @@ export interface MemoryMatrix {
   /** Who is shown as typing, as `room user`. */
   readonly typing: Effect.Effect<ReadonlySet<string>>
   readonly uploaded: (address: string) => Effect.Effect<Uint8Array | null>
+  /** Everything that stands in a room, as the homeserver stored it; empty where there is no such room. */
+  readonly timeline: (roomId: RoomId) => Effect.Effect<ReadonlyArray<MemoryRoom.StoredEvent>>
   /** Remembers everything stored. Running what it gives brings that back, as a homeserver restored from a backup. */
   readonly checkpoint: Effect.Effect<Effect.Effect<void>>
 }
@@ -284,6 +286,7 @@ export const make = (config: MemoryMatrixConfig): Effect.Effect<MemoryMatrix> =>
       onPush: (callback) => Effect.sync(() => void homeserver.listeners.push(callback)),
       typing: Effect.sync(() => new Set(typing)),
       uploaded: (address) => Effect.sync(() => homeserver.stored.media.get(address) ?? null),
+      timeline: (roomId) => Effect.sync(() => homeserver.stored.rooms.get(roomId)?.events ?? []),
       checkpoint: homeserver.checkpoint
     }
   })

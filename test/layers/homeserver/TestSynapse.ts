@@ -2,7 +2,7 @@
 // over the ordinary client API. It ends with the scope.
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import type * as HttpServerError from "@effect/platform/HttpServerError"
-import { Effect, Redacted, Ref, Schema, type Scope, SubscriptionRef } from "effect"
+import { Effect, Redacted, Ref, Schedule, Schema, type Scope, SubscriptionRef } from "effect"
 import { createHmac, randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
@@ -54,6 +54,19 @@ export const testConfig = (folder: string, pushUrl: string): ManagedSynapseConfi
   python,
   launcher
 })
+
+/** Nobody listens there; a homeserver that cannot push runs all the same. */
+export const nowhere = "http://127.0.0.1:9"
+
+/** What every process of that homeserver carries in its environment. */
+export const marker = ({ kept }: PreparedSynapse) => ["CROSSFIRE_HOMESERVER", kept.instanceId] as const
+
+/** Looks again until it holds. */
+export const eventually = <A, E, R>(look: Effect.Effect<A, E, R>, holds: (value: A) => boolean) =>
+  look.pipe(
+    Effect.repeat({ until: holds, schedule: Schedule.spaced("50 millis") }),
+    Effect.timeout("20 seconds")
+  )
 
 const Answered = Schema.Struct({
   nonce: Schema.optional(Schema.String),
