@@ -1,8 +1,10 @@
 // The enrollment group of crossfire's contract: requests without a credential, bounded by the address they come from.
 // What enrollment does is the service's; this turns requests into calls and failures into the contract's errors.
+import { Size } from "@effect/platform/FileSystem"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import { Effect } from "effect"
+import * as HttpIncomingMessage from "@effect/platform/HttpIncomingMessage"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import { Effect, Layer, Option } from "effect"
 import { CrossfireApi } from "../../domain/api/Crossfire.ts"
 import { HomeserverDown, TooManyAttempts } from "../../domain/api/CrossfireErrors.ts"
 import * as AttemptWindow from "../../layers/crossfire/enrollment/AttemptWindow.ts"
@@ -35,7 +37,17 @@ const homeserverDown = (error: MatrixError) =>
     ))
   )
 
-export const enrollmentHandlers = HttpApiBuilder.group(
+/** Room for the largest roster, escapes and all. Whoever sends more has no credential to be known by. */
+const maxBodyBytes = 2 * 1024 * 1024
+
+const boundedBodies = HttpApiBuilder.middleware((app) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    request.url.startsWith("/v1/enrollments")
+      ? HttpIncomingMessage.withMaxBodySize(app, Option.some(Size(maxBodyBytes)))
+      : app)
+)
+
+const group = HttpApiBuilder.group(
   CrossfireApi,
   "enrollment",
   (handlers) =>
@@ -84,3 +96,5 @@ export const enrollmentHandlers = HttpApiBuilder.group(
           ))
     })
 )
+
+export const enrollmentHandlers = Layer.merge(group, boundedBodies)

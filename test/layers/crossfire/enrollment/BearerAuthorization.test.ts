@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Exit, Redacted, Schema } from "effect"
 import { entry, introduced, newClaim, newTokens, roster, scratch, start } from "./EnrollmentFixture.ts"
 import { serve } from "./HttpFixture.ts"
 
@@ -163,6 +163,21 @@ it.scopedLive("enrollment over HTTP: errors in the contract's words, no secret i
     const foreign = yield* ask({ path: "/v1/enrollments/preflight", body: { roster: claude } })
     expect(foreign.status).toBe(400)
     expect(yield* crossfire.rows("SELECT 1 FROM enrollment")).toHaveLength(2)
+  }))
+
+it.scopedLive("a body beyond the bound is refused unread, and the server goes on", () =>
+  Effect.gen(function*() {
+    const { ask, crossfire, lines } = yield* running
+    const body = { claim: yield* newClaim, roster: roster([entry("c", "critic")]) }
+    // The connection is cut, or the answer is a refusal: never an enrollment.
+    const large = yield* Effect.exit(
+      ask({ path: "/v1/enrollments", body: { ...body, more: "x".repeat(3 * 1024 * 1024) } })
+    )
+    if (Exit.isSuccess(large)) expect(large.value.status).toBeGreaterThanOrEqual(400)
+    expect(yield* crossfire.rows("SELECT 1 FROM enrollment")).toHaveLength(1)
+    const full = roster([entry("c", "critic", { instructions: "\u0001".repeat(20_000) })])
+    expect((yield* ask({ path: "/v1/enrollments/preflight", body: { roster: full } })).status).toBe(200)
+    expect(lines.join("").length).toBeLessThan(10_000)
   }))
 
 it.scopedLive("enrollment takes a bounded number of requests that write from one address", () =>

@@ -6,6 +6,7 @@ import { ClaimSecret } from "../../../../src/domain/api/Crossfire.ts"
 import { EnrollmentNotReady, NotAllowed, NotFound, Unauthorized } from "../../../../src/domain/api/CrossfireErrors.ts"
 import { UserId } from "../../../../src/domain/Ids.ts"
 import { hashOf, newSecret } from "../../../../src/layers/crypto/Secret.ts"
+import { StoreFailed } from "../../../../src/services/Database.ts"
 import { HomeserverUnavailable } from "../../../../src/services/Matrix.ts"
 import {
   alice,
@@ -221,6 +222,26 @@ it.scoped("[I-06] an answer lost between commit and reply, then a restart: the s
     expect(yield* Effect.flip(crossfire.enrollment.introduce(hashes(request.claim, others)))).toBeInstanceOf(NotAllowed)
     expect((yield* crossfire.credentials.fleet(tokens.fleet, "peer")).owner).toBe(alice)
     expect(yield* Effect.flip(crossfire.credentials.fleet(others.fleet, "peer"))).toBeInstanceOf(Unauthorized)
+  }))
+
+it.scoped("[I-05] [O-02] a disk that fills up during an introduction leaves nothing of it, and it goes on with space", () =>
+  Effect.gen(function*() {
+    const crossfire = yield* start(yield* scratch)
+    const agents = Array.from(
+      { length: 40 },
+      (_, index) => entry(`k${index}`, `na${String.fromCodePoint(97 + (index % 8), 97 + Math.floor(index / 8))}`)
+    )
+    const { claim, request } = yield* approved(crossfire, roster(agents))
+    const [pages] = yield* crossfire.rows<{ readonly page_count: number }>("PRAGMA page_count")
+    // Room for the first entries, not for all of them.
+    yield* crossfire.rows(`PRAGMA max_page_count = ${(pages?.page_count ?? 0) + 2}`)
+    expect(yield* Effect.flip(crossfire.enrollment.introduce(request))).toStrictEqual(
+      new StoreFailed({ database: "crossfire", reason: "full" })
+    )
+    expect(yield* counts(crossfire)).toStrictEqual([0, 0, 0])
+    expect((yield* crossfire.enrollment.state(claim)).state).toBe("approved")
+    yield* crossfire.rows("PRAGMA max_page_count = 100000")
+    expect((yield* crossfire.enrollment.introduce(request)).agents).toHaveLength(40)
   }))
 
 it.scoped("an introduction needs approval, and credentials for exactly the roster's agents, used nowhere else", () =>
