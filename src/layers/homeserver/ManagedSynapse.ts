@@ -53,7 +53,7 @@ const stopWithinSeconds = 10
 const pollMillis = 100
 const firstRetrySeconds = 1
 const maxRetrySeconds = 60
-/** One that answered for so long before it ended is started again without delay. */
+/** After one that answered for so long, the delays begin anew. */
 const stableAfterSeconds = 60
 const signingKeyWithinSeconds = 60
 
