@@ -8,6 +8,7 @@ import { FleetId } from "../../../src/domain/Ids.ts"
 import { FleetKey } from "../../../src/domain/Roster.ts"
 import { layer as claimLayer, make } from "../../../src/layers/fleetd/Claim.ts"
 import { enroll, type EnrollOptions, type EnrollProgress } from "../../../src/layers/fleetd/Enroll.ts"
+import { enrollText } from "../../../src/layers/fleetd/EnrollText.ts"
 import type { NewFleet } from "../../../src/services/FleetRegistry.ts"
 import { type NativeEngine, NativeEngines } from "../../../src/services/NativeEngine.ts"
 import { scratchFolder } from "../../support/FleetFile.ts"
@@ -90,12 +91,17 @@ const at = <A>(tag: EnrollProgress["_tag"], effect: Effect.Effect<A>) => (progre
 
 it.scopedLive("a roster becomes a fleet: checked, submitted, approved by the owner, introduced, kept", () =>
   Effect.gen(function*() {
-    const { codes, crossfire, folder, run, saved, server, tags, write } = yield* running
+    const { codes, crossfire, folder, run, saved, server, tags, told, write } = yield* running
     write(agent("ww", { effort: "high" }), agent("cc", { engine: "pi", model: "pi-one", history_mode: "per-room" }))
     const enrolled = yield* run()
     if (enrolled._tag !== "Introduced") throw new Error("it was to wait")
     expect(tags()).toStrictEqual(["Checked", "ClaimSaved", "WaitingForOwner", "Approved"])
-    expect(codes()[0]).toMatch(/^.{4}-.{4}$/u)
+    const [code] = codes()
+    expect(code).toMatch(/^.{4}-.{4}$/u)
+    const said = told.map(enrollText)
+    expect(said[0]).toBe("The roster is in order: 2 agents (ww, cc).")
+    expect(said[2]).toContain(`Code: ${code}\n\nAs @alice:test, start a direct chat with @cf-bot:test`)
+    expect(said[2]).toContain(`confirm ${code}\n`)
     const { agents, fleetId } = enrolled.introduction
     expect(saved).toHaveLength(1)
     const [fleet] = saved

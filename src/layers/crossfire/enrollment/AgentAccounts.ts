@@ -9,7 +9,7 @@ import * as IdentityRows from "./IdentityRows.ts"
 
 const maxUsersAtOnce = 4
 
-/** Makes the users that are missing, of one fleet or of all; stops at the first that the homeserver does not take. */
+/** Makes the users that are missing, of one fleet or of all; fails with the first failure after all were tried. */
 export const make = Effect.gen(function*() {
   const database = yield* CrossfireDb
   const matrix = yield* Matrix
@@ -23,10 +23,12 @@ export const make = Effect.gen(function*() {
     })
 
   const ensure = (fleetId: FleetId | null): Effect.Effect<void, StoreFailed | MatrixError> =>
-    Effect.flatMap(
-      database.read(rows.unregistered(fleetId)),
-      Effect.forEach(ensureUser, { concurrency: maxUsersAtOnce, discard: true })
-    )
+    Effect.gen(function*() {
+      const agents = yield* database.read(rows.unregistered(fleetId))
+      // One that the homeserver does not take holds up no other.
+      const [[failure]] = yield* Effect.partition(agents, ensureUser, { concurrency: maxUsersAtOnce })
+      if (failure !== undefined) return yield* failure
+    })
   return { ensure }
 })
 
