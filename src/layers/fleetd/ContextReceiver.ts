@@ -14,7 +14,7 @@ import { DirectInputs } from "../../services/DirectInputs.ts"
 import { FleetOutbox } from "../../services/FleetOutbox.ts"
 import { FleetRegistry } from "../../services/FleetRegistry.ts"
 import { Lease } from "../../services/Lease.ts"
-import { NativeEngines } from "../../services/NativeEngine.ts"
+import { EngineGone, NativeEngines } from "../../services/NativeEngine.ts"
 import { Publications } from "../../services/Publications.ts"
 import { ReadState } from "../../services/ReadState.ts"
 import { RunSweep } from "../../services/RunSweep.ts"
@@ -161,9 +161,14 @@ export const make = (parts: {
         const run = { runId: engine.runId, bootId: yield* sweeper.bootId }
         yield* publications.submitted(publication.deliveryId, run)
         receipt = { sinceNanos: yield* Clock.currentTimeNanos, pollMillis: 25 }
-        const answer = yield* Effect.either(
-          engine.session.submit({ deliveryId: publication.deliveryId, text: publication.text })
-        )
+        const answer = yield* engine.session.submit({ deliveryId: publication.deliveryId, text: publication.text })
+          .pipe(
+            Effect.timeoutFail({
+              duration: limits.receiptWithin,
+              onTimeout: () => new EngineGone({ engine: agent.engine, reason: "it did not answer to an input" })
+            }),
+            Effect.either
+          )
         if (answer._tag === "Right") {
           if (answer.right.turnId !== null) {
             engine.turnBegan(answer.right.turnId)

@@ -95,6 +95,7 @@ it.scoped("[D-03] a lost answer is no receipt and no absence: the engine is ende
     yield* pass
     yield* pass
     expect(eventsIn(inputs(memory))).toStrictEqual([first])
+    expect(crossfire.acknowledgments.map((one) => one.delivered.map((event) => event.eventId))).toStrictEqual([[first]])
   }))
 
 it.scoped("[D-05] a daemon that starts again resolves what was submitted from the history and sends nothing twice", () =>
