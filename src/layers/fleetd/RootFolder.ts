@@ -1,7 +1,7 @@
 // The root folder of one fleet: private to this user, named by its real path, with room for the sockets in it. It checks
 // and creates the folder alone; what stands in it is others'.
 import { Effect, Schema } from "effect"
-import { lstat, mkdir, realpath, stat } from "node:fs/promises"
+import { chmod, lstat, mkdir, open as openFile, realpath, stat } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { maxSocketPathBytes } from "../http/ScopedHttpServer.ts"
 
@@ -73,3 +73,20 @@ export const create = (path: string): Effect.Effect<string, RootUnusable> => {
       new RootUnusable({ path: folder, problem: codeOf(cause) === "ENOTDIR" ? "not-a-folder" : "unreadable" })
   }).pipe(Effect.zipRight(checked(folder)))
 }
+
+/**
+ * The files that SQLite would make readable for others, made private beforehand. (Its side files take over the mode. A
+ * umask would be inherited by the engines and by whatever the agents write.) Only before the lock is taken: closing a file
+ * that this process has locked would drop its locks.
+ */
+export const closeFiles = (root: string): Effect.Effect<void, RootUnusable> =>
+  Effect.tryPromise({
+    try: async () => {
+      for (const path of [join(root, "fleetd.lock"), databasePath(root)]) {
+        const file = await openFile(path, "a", 0o600)
+        await file.close()
+        await chmod(path, 0o600)
+      }
+    },
+    catch: () => new RootUnusable({ path: root, problem: "unreadable" })
+  })

@@ -1,0 +1,138 @@
+// `fleet init` and `fleet enroll`: both work on the root's own files, so both take its lock; fleetd does not run meanwhile.
+import { Effect, Layer, Option } from "effect"
+import { link, mkdir, rm, writeFile } from "node:fs/promises"
+import { homedir } from "node:os"
+import { join } from "node:path"
+import * as Claim from "../../layers/fleetd/Claim.ts"
+import { enroll, type Enrolled, type EnrollProgress } from "../../layers/fleetd/Enroll.ts"
+import * as FleetSettings from "../../layers/fleetd/FleetSettings.ts"
+import * as HostEngines from "../../layers/fleetd/HostEngines.ts"
+import * as RootFolder from "../../layers/fleetd/RootFolder.ts"
+import { acquire } from "../../layers/sqlite/KernelLock.ts"
+import { FleetRegistry } from "../../services/FleetRegistry.ts"
+import { type Answer, note, UsageError } from "../CommandLine.ts"
+import { registry } from "../fleetd/main.ts"
+import { settingsDefaults } from "../SettingsDefaults.ts"
+
+const settingsTemplate =
+  `# Settings of this fleet on this machine. Everything is optional; restart fleetd after a change.
+
+# [delivery]
+# max_message_bytes = 65536     # a complete input, in UTF-8 bytes
+# idle_sleep_minutes = 30       # an idle engine is closed after this time; the next message starts it again
+
+# [codex]
+# program = "/absolute/path/to/codex"
+# login = "/home/you/.codex/auth.json"   # linked, never copied; "none" for a provider that needs no login
+# sandbox = "workspace-write"            # read-only, workspace-write, danger-full-access
+# approval_policy = "never"              # untrusted, on-request, never
+
+# [pi]
+# program = "/absolute/path/to/cli.js"
+# login = "/home/you/.pi/agent/auth.json"
+# models = "/absolute/path/to/models.json"
+`
+
+/** Puts the template there, whole, unless a file stands there already. */
+const writeTemplate = (root: string) =>
+  Effect.ignore(Effect.tryPromise(async () => {
+    const path = FleetSettings.settingsPath(root)
+    const temporary = `${path}.new`
+    await writeFile(temporary, settingsTemplate, { mode: 0o600 })
+    await link(temporary, path).finally(() => rm(temporary))
+  }))
+
+const locked = (root: string) => Effect.zipRight(RootFolder.closeFiles(root), acquire("fleetd", root))
+
+export const init = (path: string): Effect.Effect<Answer, { readonly _tag: string; readonly message: string }> =>
+  Effect.gen(function*() {
+    const root = yield* RootFolder.create(path)
+    yield* locked(root)
+    yield* writeTemplate(root)
+    const identity = yield* Effect.flatMap(FleetRegistry, (fleet) => fleet.identity).pipe(
+      Effect.provide(registry(root))
+    )
+    const next = Option.isSome(identity) ? "fleet up" : "fleet enroll ROSTER --server URL"
+    return {
+      json: { root, enrolled: Option.isSome(identity) },
+      text: `The root is ${root}. Next: ${next} --root ${root}`
+    }
+  }).pipe(Effect.scoped)
+
+const progressText = (progress: EnrollProgress): string => {
+  switch (progress._tag) {
+    case "Checked": {
+      const { agents, fleet, owner } = progress.roster
+      const names = agents.map((agent) =>
+        `  ${agent.name} (${agent.engine}, ${agent.model}) works in ${agent.work_folder}`
+      )
+      return [`The roster "${fleet}" of ${owner} is in order:`, ...names].join("\n")
+    }
+    case "ClaimSaved":
+      return progress.reused ? "Going on with the enrollment that was begun before." : "The request is prepared."
+    case "WaitingForOwner":
+      return `${progress.owner} has to agree: in a direct chat with ${progress.bot}, send the code\n\n  ${progress.code}\n\n` +
+        "It shows the roster and asks for a confirmation. Waiting …"
+    case "Unreachable":
+      return `crossfire does not answer just now (${progress.reason}); still waiting.`
+    case "Approved":
+      return "Approved."
+  }
+}
+
+const enrolledAnswer = (root: string, enrolled: Enrolled): Answer => {
+  if (enrolled._tag === "Waiting") {
+    const { enrollment } = enrolled
+    return {
+      json: { state: enrollment.state, code: enrollment.code, bot: enrollment.bot },
+      text: "The request is filed. When its owner has agreed, run the same command again"
+    }
+  }
+  const { agents, fleetId } = enrolled.introduction
+  return {
+    json: { state: "introduced", fleetId, agents },
+    text: [
+      `Enrolled ${agents.length === 1 ? "one agent" : `${agents.length} agents`}:`,
+      ...agents.map(({ name, userId }) => `  ${name} is ${userId}`),
+      `Next: fleet up --root ${root}`
+    ].join("\n")
+  }
+}
+
+export const enrollRoster = (options: {
+  readonly path: string
+  readonly rosterPath: string
+  /** Null: the server that this root is enrolled at. */
+  readonly serverUrl: string | null
+  readonly again: boolean
+  readonly wait: boolean
+}): Effect.Effect<Answer, { readonly _tag: string; readonly message: string }> =>
+  Effect.gen(function*() {
+    const root = yield* RootFolder.create(options.path)
+    yield* locked(root)
+    const settings = yield* FleetSettings.read(root, settingsDefaults)
+    return yield* Effect.gen(function*() {
+      const fleet = yield* FleetRegistry
+      const identity = yield* fleet.identity
+      const serverUrl = options.serverUrl ?? Option.getOrNull(Option.map(identity, (known) => known.serverUrl))
+      if (serverUrl === null) {
+        return yield* new UsageError({ reason: "Name the crossfire to enroll at: --server URL" })
+      }
+      const modelsHome = join(root, "homes/models")
+      yield* Effect.orDie(Effect.tryPromise(() => mkdir(modelsHome, { recursive: true, mode: 0o700 })))
+      const enrolled = yield* enroll({
+        rosterPath: options.rosterPath,
+        home: homedir(),
+        serverUrl,
+        identity,
+        modelsHome: () => modelsHome,
+        again: options.again,
+        wait: options.wait,
+        saveIntroduction: fleet.introduce,
+        progress: (progress) => note(progressText(progress))
+      })
+      return enrolledAnswer(root, enrolled)
+    }).pipe(
+      Effect.provide(Layer.mergeAll(registry(root), Claim.layer(root), HostEngines.layer(settings)))
+    )
+  }).pipe(Effect.scoped)
