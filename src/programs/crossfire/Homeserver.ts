@@ -1,0 +1,95 @@
+// The homeserver of this installation, managed or of your own: known before anything listens, started or checked when
+// crossfire listens.
+import { Effect, Layer, Option, type Redacted } from "effect"
+import { join } from "node:path"
+import * as HomeserverTokens from "../../layers/crossfire/HomeserverTokens.ts"
+import type { ServerSettings } from "../../layers/crossfire/ServerSettings.ts"
+import * as HomeserverRegistration from "../../layers/homeserver/HomeserverRegistration.ts"
+import * as ManagedSynapse from "../../layers/homeserver/ManagedSynapse.ts"
+import type { FolderUnusable, Registration } from "../../layers/homeserver/Registration.ts"
+import type { ServerNameFixed } from "../../layers/homeserver/SynapseFolder.ts"
+import type { StartFailed } from "../../layers/homeserver/SynapseStart.ts"
+import type { HomeserverAccess } from "../../layers/matrix/Masquerade.ts"
+import { HomeserverProcess } from "../../services/HomeserverProcess.ts"
+import type { Installation } from "./Installation.ts"
+
+/** The application service's ID in its registration. */
+export const serviceId = "crossfire"
+
+export const registrationPath = (data: string): string => join(data, "crossfire-registration.yaml")
+
+const localAddress = (port: number): string => `http://127.0.0.1:${port}`
+
+export const registrationOf = (
+  settings: ServerSettings,
+  pushUrl: string | undefined,
+  tokens: HomeserverTokens.HomeserverTokens
+): Registration => ({
+  serverName: settings.server_name,
+  serviceId,
+  url: pushUrl ?? localAddress(settings.http.port),
+  ...tokens
+})
+
+/** One that gives no answer yet may come: the rest of crossfire waits for it, and says so. */
+const checked = (access: HomeserverAccess, pushUrl: string) =>
+  HomeserverRegistration.check(access, pushUrl).pipe(
+    Effect.catchTags({
+      HomeserverUnavailable: () => Effect.logWarning("the homeserver does not answer yet and was not checked"),
+      HomeserverBusy: () => Effect.logWarning("the homeserver is busy and was not checked")
+    })
+  )
+
+type NotRunning = StartFailed | Effect.Effect.Error<ReturnType<typeof checked>>
+
+export interface PreparedHomeserver {
+  readonly access: HomeserverAccess
+  readonly hsToken: Redacted.Redacted
+  /** With it accounts are made; a homeserver of your own keeps its to itself. */
+  readonly registrationSharedSecret: Option.Option<Redacted.Redacted>
+  /** To be built when crossfire listens. */
+  readonly running: Layer.Layer<HomeserverProcess, NotRunning>
+}
+
+export const prepare = (
+  { data, root, settings }: Installation
+): Effect.Effect<PreparedHomeserver, FolderUnusable | ServerNameFixed> =>
+  Effect.gen(function*() {
+    const { homeserver } = settings
+    if (homeserver.mode === "own") {
+      const tokens = yield* HomeserverTokens.read(data)
+      const { url } = registrationOf(settings, homeserver.push_url, tokens)
+      const access: HomeserverAccess = {
+        baseUrl: homeserver.url.replace(/\/+$/u, ""),
+        serverName: settings.server_name,
+        asToken: tokens.asToken,
+        serviceId
+      }
+      return {
+        access,
+        hsToken: tokens.hsToken,
+        registrationSharedSecret: Option.none<Redacted.Redacted>(),
+        running: HomeserverRegistration.layer(access).pipe(
+          Layer.tap(() => checked(access, url))
+        )
+      }
+    }
+    const prepared = yield* ManagedSynapse.prepare({
+      folder: join(data, "homeserver"),
+      serverName: settings.server_name,
+      port: homeserver.port ?? null,
+      publicBaseUrl: homeserver.public_url ?? null,
+      signup: homeserver.signup,
+      serviceId,
+      pushUrl: localAddress(settings.http.port),
+      settings: homeserver.settings,
+      python: homeserver.python ?? join(root, ".tools/synapse/bin/python"),
+      launcher: join(root, "homeserver/launch.py")
+    })
+    return {
+      access: prepared.access,
+      hsToken: prepared.hsToken,
+      registrationSharedSecret: Option.some(prepared.registrationSharedSecret),
+      running: Layer.scoped(HomeserverProcess, ManagedSynapse.start(prepared))
+    }
+  })

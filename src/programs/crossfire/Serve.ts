@@ -1,0 +1,72 @@
+// `crossfire serve`: the whole server as one layer, read from top to bottom: what runs by itself, what is answered over
+// HTTP, the services, the homeserver, the database. Dependencies close in the reverse order.
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import { Effect, Layer } from "effect"
+import { crossfireMigrations } from "../../../migrations/crossfire/all.ts"
+import { CrossfireApi } from "../../domain/api/Crossfire.ts"
+import { features, foundation, rooms } from "../../layers/crossfire/CoreLayer.ts"
+import * as AgentAccounts from "../../layers/crossfire/enrollment/AgentAccounts.ts"
+import * as EnrollmentBot from "../../layers/crossfire/enrollment/EnrollmentBot.ts"
+import * as SqliteCredentials from "../../layers/crossfire/enrollment/SqliteCredentials.ts"
+import * as SqliteEnrollment from "../../layers/crossfire/enrollment/SqliteEnrollment.ts"
+import * as SynapseMatrix from "../../layers/matrix/SynapseMatrix.ts"
+import { acquire } from "../../layers/sqlite/KernelLock.ts"
+import { migrate } from "../../layers/sqlite/Migrations.ts"
+import { open } from "../../layers/sqlite/SqliteDatabase.ts"
+import { CrossfireDb } from "../../services/Database.ts"
+import { agentHandlers } from "./AgentHandlers.ts"
+import { agentAuthorization, credentialPlacement, fleetAuthorization } from "./BearerAuthorization.ts"
+import { enrollmentHandlers } from "./EnrollmentHandlers.ts"
+import { fleetHandlers } from "./FleetHandlers.ts"
+import { prepare } from "./Homeserver.ts"
+import { healthRoute, pushRoutes } from "./HomeserverRoutes.ts"
+import * as HttpListener from "./HttpListener.ts"
+import { databasePath, type Installation } from "./Installation.ts"
+import { levelsRoute } from "./LevelsRoute.ts"
+
+/** The instance lock, the newest schema, the open file: in this order, for the program's whole life. */
+const database = (data: string) =>
+  Layer.scoped(
+    CrossfireDb,
+    acquire("crossfire", data).pipe(
+      Effect.zipRight(migrate("crossfire", databasePath(data), crossfireMigrations)),
+      Effect.flatMap(open)
+    )
+  )
+
+const api = HttpApiBuilder.api(CrossfireApi).pipe(
+  Layer.provide(Layer.provide(fleetHandlers, fleetAuthorization)),
+  Layer.provide(Layer.provide(agentHandlers, agentAuthorization)),
+  Layer.provide(enrollmentHandlers)
+)
+
+/** What the bot says, who enrolls, whose credential it is. */
+const enrollment = EnrollmentBot.layer.pipe(
+  Layer.provideMerge(Layer.merge(SqliteEnrollment.layer(), SqliteCredentials.layer))
+)
+
+const programOn = (installation: Installation) =>
+  Effect.map(prepare(installation), (homeserver) => {
+    const { settings } = installation
+    const http = HttpApiBuilder.serve().pipe(
+      Layer.provide([api, levelsRoute, healthRoute, pushRoutes(homeserver.hsToken), credentialPlacement]),
+      Layer.provide(HttpListener.layer(settings.http.port))
+    )
+    const listening = Effect.annotateLogs(Effect.logInfo("crossfire listens"), {
+      address: `http://127.0.0.1:${settings.http.port}`,
+      serverName: settings.server_name,
+      homeserver: homeserver.access.baseUrl
+    })
+    return Layer.mergeAll(features, AgentAccounts.layer).pipe(
+      Layer.provide(homeserver.running),
+      Layer.provide(Layer.tap(http, () => listening)),
+      Layer.provide(rooms),
+      Layer.provide(enrollment),
+      Layer.provide(foundation),
+      Layer.provide(SynapseMatrix.layer(homeserver.access))
+    )
+  })
+
+/** Runs until it is interrupted. Nothing is read of the homeserver's folder before the lock is held. */
+export const serve = (installation: Installation) =>
+  Layer.launch(Layer.provide(Layer.unwrapEffect(programOn(installation)), database(installation.data)))
