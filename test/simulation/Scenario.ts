@@ -215,6 +215,7 @@ export const run = (
     yield* fleet.startCrossfire
     yield* fleet.startFleetd
     const healedAt = now()
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(fleet.startHeld, "30 seconds")))
     const rest = Effect.gen(function*() {
       yield* Effect.sleep("1 second")
       const open = yield* Invariants.unsettled(databases.crossfire, databases.fleet)

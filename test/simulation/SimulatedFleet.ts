@@ -15,6 +15,7 @@ import type { MemoryMatrix } from "../../src/layers/matrix/MemoryMatrix.ts"
 import type { MemoryEngines } from "../../src/layers/memory/MemoryEngine.ts"
 import { Announcements } from "../../src/services/Announcements.ts"
 import { Artifacts } from "../../src/services/Artifacts.ts"
+import { Controller } from "../../src/services/Controller.ts"
 import { CrossfireDb, type Database, FleetDb } from "../../src/services/Database.ts"
 import { FleetOutbox, type OutgoingMessage } from "../../src/services/FleetOutbox.ts"
 import { FleetRegistry } from "../../src/services/FleetRegistry.ts"
@@ -49,6 +50,11 @@ interface CrossfireLife extends DirectClient.Life {
   readonly kill: Effect.Effect<void>
 }
 
+interface FleetdLife {
+  readonly kill: Effect.Effect<void>
+  readonly startHeld: Effect.Effect<void>
+}
+
 /** A database that a killed life can no longer use: what it had begun is rolled back, what it asks for later dies. */
 const mortal = (database: Database, alive: () => boolean): Database => {
   const check = Effect.suspend(() => alive() ? Effect.void : Effect.dieMessage("this life is over"))
@@ -75,7 +81,7 @@ export const make = (world: {
 }) =>
   Effect.gen(function*() {
     const crossfire = yield* Ref.make(Option.none<CrossfireLife>())
-    const fleetd = yield* Ref.make(Option.none<{ readonly kill: Effect.Effect<void> }>())
+    const fleetd = yield* Ref.make(Option.none<FleetdLife>())
     /** The room tool of whatever daemon lives: stores the message, then it is sent. */
     const tool = yield* Ref.make(Option.none<(agentId: AgentId, message: OutgoingMessage) => Effect.Effect<boolean>>())
 
@@ -161,6 +167,16 @@ export const make = (world: {
       yield* Ref.set(
         fleetd,
         Option.some({
+          startHeld: Effect.provide(
+            Effect.gen(function*() {
+              const controller = yield* Controller
+              const { agents: shown } = yield* controller.status
+              for (const agent of shown) {
+                if (agent.session.state === "held") yield* controller.start(agent.agentId)
+              }
+            }),
+            context
+          ).pipe(Effect.exit, Effect.asVoid),
           kill: Effect.suspend(() => {
             alive = false
             return Ref.set(fleetd, Option.none()).pipe(
@@ -182,6 +198,8 @@ export const make = (world: {
       startFleetd,
       killCrossfire: kill(crossfire),
       killFleetd: kill(fleetd),
+      /** The owner reads that an agent is held and starts it again. */
+      startHeld: Effect.flatMap(Ref.get(fleetd), (life) => Option.isSome(life) ? life.value.startHeld : Effect.void),
       /** False: nothing was stored; the homeserver tries again or gives up. */
       push: (events: ReadonlyArray<PushedEvent>) =>
         Effect.flatMap(Ref.get(crossfire), (life) =>
