@@ -156,8 +156,10 @@ export const read = (
     const decoded = decodeFile(text === null ? {} : yield* parsed(path, text))
     if (Either.isLeft(decoded)) {
       const issues = ParseResult.ArrayFormatter.formatErrorSync(decoded.left)
-      const places = new Set(issues.map((issue) => issue.path.map(String).join(".")))
-      const problems = [...places].map((place) => `${place} is unknown or not in the form that is expected`)
+      const places = [...new Set(issues.map((issue) => issue.path.map(String).join(".")))]
+      // Of a table with a wrong field, the field alone.
+      const nearest = places.filter((place) => !places.some((other) => other.startsWith(`${place}.`)))
+      const problems = nearest.map((place) => `${place} is unknown or not in the form that is expected`)
       return yield* new SettingsInvalid({ path, problems })
     }
     const { codex = {}, delivery = {}, pi = {} } = decoded.right
