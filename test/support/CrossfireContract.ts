@@ -2,7 +2,8 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
-import { Context, Effect, Layer, Redacted } from "effect"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import { Context, Effect, Layer, Redacted, Schema, Stream } from "effect"
 import { createServer } from "node:http"
 import {
   AgentAuthorization,
@@ -11,6 +12,8 @@ import {
   FleetAuthorization,
   FleetPrincipal,
   type LeaseGrant,
+  LevelEvent,
+  levelsPath,
   type PageAnswer,
   type SendAnswer
 } from "../../src/domain/api/Crossfire.ts"
@@ -25,6 +28,7 @@ import {
   Unauthorized
 } from "../../src/domain/api/CrossfireErrors.ts"
 import { AgentId, EventId, FleetId, Generation, Incarnation, StreamToken, UserId } from "../../src/domain/Ids.ts"
+import { Level } from "../../src/domain/Level.ts"
 
 export const incarnation = Incarnation.make("99999999-9999-4999-8999-999999999999")
 
@@ -147,6 +151,35 @@ export const serve = (answers: Answers = {}) =>
         .handle("introduce", () =>
           down))
 
+    /** An empty level of each agent, then silence; the stream stays open. */
+    const levels = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"].map((agentId) =>
+      new Level({
+        agentId: AgentId.make(agentId),
+        incarnation,
+        number: 1,
+        authorityRevision: 1,
+        wakes: [],
+        rooms: [],
+        redactions: []
+      })
+    )
+    const levelsRoute = HttpApiBuilder.Router.use((router) =>
+      router.get(
+        levelsPath,
+        Effect.succeed(HttpServerResponse.stream(
+          Stream.fromIterable(levels).pipe(
+            Stream.mapEffect(Schema.encode(LevelEvent)),
+            Stream.map((level) =>
+              `data: ${level}\n\n`
+            ),
+            Stream.concat(Stream.never),
+            Stream.encodeText
+          ),
+          { contentType: "text/event-stream" }
+        ))
+      )
+    )
+
     const api = HttpApiBuilder.api(CrossfireApi).pipe(
       Layer.provide([
         Layer.provide(fleetGroup, fleetAuthorization),
@@ -155,7 +188,11 @@ export const serve = (answers: Answers = {}) =>
       ])
     )
     const server = NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })
-    const served = HttpApiBuilder.serve().pipe(Layer.provide(api), Layer.provideMerge(server))
+    const served = HttpApiBuilder.serve().pipe(
+      Layer.provide(api),
+      Layer.provide(levelsRoute),
+      Layer.provideMerge(server)
+    )
     const context = yield* Layer.build(served)
     const { address } = Context.get(context, HttpServer.HttpServer)
     const port = address._tag === "TcpAddress" ? address.port : 0
