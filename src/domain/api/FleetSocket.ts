@@ -4,7 +4,8 @@ import * as Rpc from "@effect/rpc/Rpc"
 import * as RpcGroup from "@effect/rpc/RpcGroup"
 import { Schema } from "effect"
 import { EngineKind } from "../Engine.ts"
-import { AgentId, ContextKey, DeliveryId, FleetId, Generation, OperationId, UserId } from "../Ids.ts"
+import { AgentId, ContextKey, DeliveryId, EventId, FleetId, Generation, OperationId, UserId } from "../Ids.ts"
+import { PublicationKind, PublicationState } from "../Publication.ts"
 import { FleetKey, maxRosterAgents, RegisteredName } from "../Roster.ts"
 
 /** Two programs of different versions do not guess at each other's messages. */
@@ -94,6 +95,26 @@ export const DeliveryState = Schema.Union(
 )
 export type DeliveryState = typeof DeliveryState.Type
 
+/** One input and how far it is; times in milliseconds since 1970. `entry` is the native user entry that proves it. */
+export const DeliveryEntry = Schema.Struct({
+  deliveryId: DeliveryId,
+  agent: RegisteredName,
+  context: ContextKey,
+  kind: PublicationKind,
+  state: PublicationState,
+  preparedAtMillis: Schema.Number,
+  submittedAtMillis: Schema.NullOr(Schema.Number),
+  confirmedAtMillis: Schema.NullOr(Schema.Number),
+  entry: Schema.NullOr(Schema.String),
+  history: Schema.NullOr(Schema.String),
+  events: Schema.Array(EventId),
+  operations: Schema.Array(OperationId)
+})
+export type DeliveryEntry = typeof DeliveryEntry.Type
+
+/** How many one question may ask for. */
+export const maxDeliveries = 1_000
+
 /** Which agents a command is for. */
 export const AgentSelection = Schema.Union(
   Schema.Literal("all"),
@@ -169,6 +190,12 @@ export class FleetSocketRpcs extends RpcGroup.make(
     payload: { agent: Schema.String, text: Schema.String, operationId: OperationId, waitMillis: Wait },
     success: DeliveryState,
     error: Schema.Union(AgentUnknown, NotEnrolled, InputRejected, FleetStoreFailed)
+  }),
+  /** The newest inputs, newest first. */
+  Rpc.make("deliveries", {
+    payload: { limit: Schema.Int.pipe(Schema.between(1, maxDeliveries)) },
+    success: Schema.Array(DeliveryEntry),
+    error: FleetStoreFailed
   }),
   /** The daemon closes its gate, engines and lease, and ends. */
   Rpc.make("shutdown", { success: Schema.Struct({ processId: Schema.Int }) })

@@ -9,6 +9,7 @@ import * as MemorySignals from "./MemorySignals.ts"
 import * as OutboxSender from "./OutboxSender.ts"
 import * as RoomCollector from "./RoomCollector.ts"
 import * as SqliteCheckpoints from "./sqlite/SqliteCheckpoints.ts"
+import * as SqliteDeliveryLog from "./sqlite/SqliteDeliveryLog.ts"
 import * as SqliteDirectInputs from "./sqlite/SqliteDirectInputs.ts"
 import * as SqliteOutbox from "./sqlite/SqliteOutbox.ts"
 import * as SqlitePublications from "./sqlite/SqlitePublications.ts"
@@ -18,6 +19,7 @@ import * as SqliteRegistry from "./sqlite/SqliteRegistry.ts"
 /** The registry's ports over its database. */
 export const stores = Layer.mergeAll(
   SqliteCheckpoints.layer,
+  SqliteDeliveryLog.layer,
   SqliteDirectInputs.layer,
   SqliteOutbox.layer,
   SqlitePublications.layer,

@@ -144,6 +144,7 @@ export const connect = (root: string) =>
         readonly operationId: OperationId
         readonly waitMillis: number
       }) => call("send", Duration.sum(callDeadline, Duration.millis(item.waitMillis)), client.send(item)),
+      deliveries: (limit: number) => call("deliveries", callDeadline, client.deliveries({ limit })),
       shutdown: call("shutdown", callDeadline, client.shutdown())
     }
   })

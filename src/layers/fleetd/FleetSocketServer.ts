@@ -23,6 +23,7 @@ import type { FleetAgent } from "../../domain/FleetAgent.ts"
 import type { OperationId } from "../../domain/Ids.ts"
 import { Controller } from "../../services/Controller.ts"
 import type { StoreFailed } from "../../services/Database.ts"
+import { DeliveryLog } from "../../services/DeliveryLog.ts"
 import { FleetOutbox } from "../../services/FleetOutbox.ts"
 import { FleetRegistry } from "../../services/FleetRegistry.ts"
 
@@ -48,6 +49,7 @@ const handlers = (config: FleetSocketConfig) =>
     const controller = yield* Controller
     const registry = yield* FleetRegistry
     const outbox = yield* FleetOutbox
+    const log = yield* DeliveryLog
     const scope = yield* Effect.scope
 
     const enrolled = Effect.gen(function*() {
@@ -138,6 +140,7 @@ const handlers = (config: FleetSocketConfig) =>
           yield* controller.send({ agentId, text, operationId })
           return yield* awaitDelivery(operationId, waitMillis)
         }).pipe(Effect.catchTag("StoreFailed", notStored)),
+      deliveries: ({ limit }) => log.recent(limit).pipe(Effect.catchTag("StoreFailed", notStored)),
       shutdown: () =>
         Effect.as(
           Effect.forkIn(Effect.delay(config.shutdown, lastAnswer), scope),

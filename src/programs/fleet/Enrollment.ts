@@ -4,7 +4,8 @@ import { link, mkdir, rm, writeFile } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import * as Claim from "../../layers/fleetd/Claim.ts"
-import { enroll, type Enrolled, type EnrollProgress } from "../../layers/fleetd/Enroll.ts"
+import { enroll, type Enrolled } from "../../layers/fleetd/Enroll.ts"
+import { enrollText } from "../../layers/fleetd/EnrollText.ts"
 import * as FleetSettings from "../../layers/fleetd/FleetSettings.ts"
 import * as HostEngines from "../../layers/fleetd/HostEngines.ts"
 import * as RootFolder from "../../layers/fleetd/RootFolder.ts"
@@ -59,27 +60,6 @@ export const init = (path: string): Effect.Effect<Answer, { readonly _tag: strin
     }
   }).pipe(Effect.scoped)
 
-const progressText = (progress: EnrollProgress): string => {
-  switch (progress._tag) {
-    case "Checked": {
-      const { agents, fleet, owner } = progress.roster
-      const names = agents.map((agent) =>
-        `  ${agent.name} (${agent.engine}, ${agent.model}) works in ${agent.work_folder}`
-      )
-      return [`The roster "${fleet}" of ${owner} is in order:`, ...names].join("\n")
-    }
-    case "ClaimSaved":
-      return progress.reused ? "Going on with the enrollment that was begun before." : "The request is prepared."
-    case "WaitingForOwner":
-      return `${progress.owner} has to agree: in a direct chat with ${progress.bot}, send the code\n\n  ${progress.code}\n\n` +
-        "It shows the roster and asks for a confirmation. Waiting …"
-    case "Unreachable":
-      return `crossfire does not answer just now (${progress.reason}); still waiting.`
-    case "Approved":
-      return "Approved."
-  }
-}
-
 const enrolledAnswer = (root: string, enrolled: Enrolled): Answer => {
   if (enrolled._tag === "Waiting") {
     const { enrollment } = enrolled
@@ -129,7 +109,7 @@ export const enrollRoster = (options: {
         again: options.again,
         wait: options.wait,
         saveIntroduction: fleet.introduce,
-        progress: (progress) => note(progressText(progress))
+        progress: (progress) => note(enrollText(progress))
       })
       return enrolledAnswer(root, enrolled)
     }).pipe(

@@ -1,5 +1,5 @@
 // A fleet's status for people: who runs, what waits, what was delivered last and where its proof lies.
-import type { AgentStatus, DeliveryState, FleetStatus } from "../../domain/api/FleetSocket.ts"
+import type { AgentStatus, DeliveryEntry, DeliveryState, FleetStatus } from "../../domain/api/FleetSocket.ts"
 
 const none = "–"
 
@@ -82,3 +82,21 @@ export const deliveryText = (name: string, state: DeliveryState): string => {
       return `Stored for ${name}; it is delivered as soon as the agent can take it. See: fleet status`
   }
 }
+
+const entryRow = (entry: DeliveryEntry): ReadonlyArray<string> => [
+  clock(entry.preparedAtMillis),
+  entry.agent,
+  entry.kind,
+  entry.state,
+  entry.confirmedAtMillis === null ? none : `${entry.confirmedAtMillis - entry.preparedAtMillis} ms`,
+  String(entry.events.length + entry.operations.length),
+  entry.entry ?? none
+]
+
+export const deliveriesText = (entries: ReadonlyArray<DeliveryEntry>): string =>
+  entries.length === 0
+    ? "No input was made yet."
+    : table([
+      ["PREPARED", "AGENT", "KIND", "STATE", "PROVEN AFTER", "MESSAGES", "NATIVE ENTRY"],
+      ...entries.map(entryRow)
+    ])

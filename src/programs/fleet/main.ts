@@ -9,7 +9,12 @@ import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import { text as readAll } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
-import { type AgentSelection, type DeliveryState, maxDeliveryWaitMillis } from "../../domain/api/FleetSocket.ts"
+import {
+  type AgentSelection,
+  type DeliveryState,
+  maxDeliveries,
+  maxDeliveryWaitMillis
+} from "../../domain/api/FleetSocket.ts"
 import { OperationId } from "../../domain/Ids.ts"
 import * as FleetSocketClient from "../../layers/fleetd/FleetSocketClient.ts"
 import * as RootFolder from "../../layers/fleetd/RootFolder.ts"
@@ -17,7 +22,7 @@ import { type Answer, answer, type CommandFailure, exitCodes, jsonOption, main, 
 import { hostEnvironment } from "../HostEnvironment.ts"
 import { rootPath } from "../RootPath.ts"
 import * as DaemonProcess from "./DaemonProcess.ts"
-import { deliveryText, statusText } from "./StatusText.ts"
+import { deliveriesText, deliveryText, statusText } from "./StatusText.ts"
 
 const launcher = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), "bin/fleetd")
 
@@ -199,9 +204,23 @@ const send = Command.make("send", {
       }))
   )).pipe(Command.withDescription("Give an agent a direct message, stored before it is answered"))
 
+const deliveries = Command.make("deliveries", {
+  ...common,
+  limit: Options.integer("limit").pipe(
+    Options.withDescription("How many of the newest inputs"),
+    Options.withSchema(Schema.Int.pipe(Schema.between(1, maxDeliveries))),
+    Options.withDefault(20)
+  )
+}, ({ json, limit, root }) =>
+  run(
+    json,
+    told(root, (client) =>
+      Effect.map(client.deliveries(limit), (entries) => ({ json: entries, text: deliveriesText(entries) })))
+  )).pipe(Command.withDescription("Show the newest inputs, and the native entry that proves each"))
+
 const fleet = Command.make("fleet").pipe(
   Command.withDescription("Run a fleet of coding agents"),
-  Command.withSubcommands([init, enroll, up, down, status, start, stop, send])
+  Command.withSubcommands([init, enroll, up, down, status, start, stop, send, deliveries])
 )
 
 main("fleet", "0.1.0", fleet)
