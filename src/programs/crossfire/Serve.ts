@@ -1,9 +1,7 @@
 // `crossfire serve`: the whole server as one layer, read from top to bottom: what runs by itself, what is answered over
 // HTTP, the services, the homeserver, the database. Dependencies close in the reverse order.
-import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Effect, Layer } from "effect"
 import { crossfireMigrations } from "../../../migrations/crossfire/all.ts"
-import { CrossfireApi } from "../../domain/api/Crossfire.ts"
 import { features, foundation, rooms } from "../../layers/crossfire/CoreLayer.ts"
 import * as AgentAccounts from "../../layers/crossfire/enrollment/AgentAccounts.ts"
 import * as EnrollmentBot from "../../layers/crossfire/enrollment/EnrollmentBot.ts"
@@ -14,15 +12,9 @@ import { acquire } from "../../layers/sqlite/KernelLock.ts"
 import { migrate } from "../../layers/sqlite/Migrations.ts"
 import { open } from "../../layers/sqlite/SqliteDatabase.ts"
 import { CrossfireDb } from "../../services/Database.ts"
-import { agentHandlers } from "./AgentHandlers.ts"
-import { agentAuthorization, credentialPlacement, fleetAuthorization } from "./BearerAuthorization.ts"
-import { enrollmentHandlers } from "./EnrollmentHandlers.ts"
-import { fleetHandlers } from "./FleetHandlers.ts"
 import { prepare } from "./Homeserver.ts"
-import { healthRoute, pushRoutes } from "./HomeserverRoutes.ts"
-import * as HttpListener from "./HttpListener.ts"
+import * as HttpRoutes from "./HttpRoutes.ts"
 import { databasePath, type Installation } from "./Installation.ts"
-import { levelsRoute } from "./LevelsRoute.ts"
 
 /** The instance lock, the newest schema, the open file: in this order, for the program's whole life. */
 const database = (data: string) =>
@@ -34,24 +26,14 @@ const database = (data: string) =>
     )
   )
 
-const api = HttpApiBuilder.api(CrossfireApi).pipe(
-  Layer.provide(Layer.provide(fleetHandlers, fleetAuthorization)),
-  Layer.provide(Layer.provide(agentHandlers, agentAuthorization)),
-  Layer.provide(enrollmentHandlers)
-)
-
 /** What the bot says, who enrolls, whose credential it is. */
-const enrollment = EnrollmentBot.layer.pipe(
+export const enrollment = EnrollmentBot.layer.pipe(
   Layer.provideMerge(Layer.merge(SqliteEnrollment.layer(), SqliteCredentials.layer))
 )
 
 const programOn = (installation: Installation) =>
   Effect.map(prepare(installation), (homeserver) => {
     const { settings } = installation
-    const http = HttpApiBuilder.serve().pipe(
-      Layer.provide([api, levelsRoute, healthRoute, pushRoutes(homeserver.hsToken), credentialPlacement]),
-      Layer.provide(HttpListener.layer(settings.http.port))
-    )
     const listening = Effect.annotateLogs(Effect.logInfo("crossfire listens"), {
       address: `http://127.0.0.1:${settings.http.port}`,
       serverName: settings.server_name,
@@ -59,7 +41,7 @@ const programOn = (installation: Installation) =>
     })
     return Layer.mergeAll(features, AgentAccounts.layer).pipe(
       Layer.provide(homeserver.running),
-      Layer.provide(Layer.tap(http, () => listening)),
+      Layer.provide(Layer.tap(HttpRoutes.layer(settings.http.port, homeserver.hsToken), () => listening)),
       Layer.provide(rooms),
       Layer.provide(enrollment),
       Layer.provide(foundation),
