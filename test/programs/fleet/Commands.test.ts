@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
-import { chmodSync, existsSync, readFileSync, statSync, symlinkSync } from "node:fs"
+import { chmodSync, cpSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as RootFolder from "../../../src/layers/fleetd/RootFolder.ts"
@@ -208,9 +208,7 @@ it.scopedLive(
       }
       chmodSync(root, 0o700)
       const moved = join(yield* scratchFolder, "moved")
-      yield* Effect.promise(async () =>
-        await import("node:fs/promises").then(({ cp }) => cp(root, moved, { recursive: true }))
-      )
+      cpSync(root, moved, { recursive: true })
       chmodSync(moved, 0o700)
       const refused = yield* fleet(moved, "up")
       expect(refused.code).toBe(4)
@@ -228,4 +226,20 @@ it.scopedLive("a signal ends fleetd in order", () =>
     yield* kill(processId, "SIGTERM")
     yield* gone(processId)
     expect(existsSync(join(root, "fleetd.sock"))).toBe(false)
+  }), 60_000)
+
+it.scopedLive("an enrollment that cannot begin says why before anything is sent", () =>
+  Effect.gen(function*() {
+    const root = yield* initialized
+    const nowhere = yield* fleet(root, "enroll", "roster.toml")
+    expect([nowhere.code, nowhere.stderr]).toStrictEqual([2, "fleet: Name the crossfire to enroll at: --server URL\n"])
+    const plain = yield* fleet(root, "enroll", "roster.toml", "--server", "http://crossfire.example.org")
+    expect(plain.code).toBe(4)
+    expect(plain.stderr).toContain("use https")
+    const absent = yield* fleet(root, "enroll", join(root, "roster.toml"), "--server", yield* deadUrl)
+    expect(absent.code).toBe(4)
+    expect(absent.stderr).toContain("roster.toml")
+    writeFileSync(join(root, "fleet.toml"), "[codex]\nsandbx = 1\n")
+    const settings = yield* fleet(root, "enroll", "roster.toml", "--json", "--server", yield* deadUrl)
+    expect([settings.code, parsed(settings.stderr)]).toMatchObject([4, { error: { tag: "SettingsInvalid" } }])
   }), 60_000)
