@@ -165,7 +165,7 @@ const listening = (root: string) => {
 
 export const layer = (
   config: FleetSocketConfig
-): Layer.Layer<never, SocketServerError, Controller | FleetRegistry | FleetOutbox> =>
+): Layer.Layer<never, SocketServerError, Controller | DeliveryLog | FleetRegistry | FleetOutbox> =>
   RpcServer.layer(FleetSocketRpcs, { disableTracing: true }).pipe(
     Layer.provide(handlers(config)),
     Layer.provide(RpcServer.layerProtocolSocketServer),

@@ -8,6 +8,7 @@ import { DeliveryId, Generation, OperationId } from "../../../src/domain/Ids.ts"
 import * as FleetSocketClient from "../../../src/layers/fleetd/FleetSocketClient.ts"
 import * as FleetSocketServer from "../../../src/layers/fleetd/FleetSocketServer.ts"
 import * as RootFolder from "../../../src/layers/fleetd/RootFolder.ts"
+import * as SqliteDeliveryLog from "../../../src/layers/fleetd/sqlite/SqliteDeliveryLog.ts"
 import * as SqliteOutbox from "../../../src/layers/fleetd/sqlite/SqliteOutbox.ts"
 import * as SqliteRegistry from "../../../src/layers/fleetd/sqlite/SqliteRegistry.ts"
 import { claimRoot } from "../../../src/layers/fleetd/sqlite/SqliteRoot.ts"
@@ -50,7 +51,10 @@ const daemon = (options: { readonly enrolled?: boolean } = {}) =>
         yield* claimRoot(root)
         if (options.enrolled !== false) yield* (yield* FleetRegistry).introduce(smallFleet())
       })),
-      Layer.provideMerge(Layer.merge(SqliteRegistry.layer, SqliteOutbox.layer), registryIn(root))
+      Layer.provideMerge(
+        Layer.mergeAll(SqliteRegistry.layer, SqliteOutbox.layer, SqliteDeliveryLog.layer),
+        registryIn(root)
+      )
     )
     const shutdown = Effect.asVoid(Deferred.succeed(ended, undefined))
     const server = FleetSocketServer.layer({ root, shutdown }).pipe(Layer.provide(Layer.merge(controller, stores)))
