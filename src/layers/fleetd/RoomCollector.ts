@@ -51,7 +51,7 @@ export const make = Effect.gen(function*() {
       to: null,
       direction: "backward",
       limit: snapshotRecords
-    }).pipe(Effect.map((page) => [...page.records].reverse()))
+    }).pipe(Effect.map((page) => page.records.toReversed()))
 
   const readRoom = (
     stamp: LeaseStamp,

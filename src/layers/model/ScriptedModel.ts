@@ -18,6 +18,8 @@ const bodyTimeoutMs = 30_000
 
 export interface ScriptedModelConfig {
   readonly script: Script
+  /** On loopback; a free one where it is left out. A kept port lets engines of an earlier start find it again. */
+  readonly port?: number
   /** Open responses, hanging ones included; one more is answered 503, as an overloaded provider does. */
   readonly maxOpenResponses?: number
 }
@@ -48,18 +50,19 @@ export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFail
 class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {}) {}
 class ClientGone extends Schema.TaggedError<ClientGone>()("ClientGone", {}) {}
 
-const listen: Effect.Effect<Server, ListenFailed, Scope.Scope> = Effect.acquireRelease(
-  Effect.async<Server, ListenFailed>((resume) => {
-    const server = createServer({ requestTimeout: bodyTimeoutMs })
-    server.once("error", (cause) => resume(Effect.fail(new ListenFailed({ reason: cause.message }))))
-    server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-  }),
-  (server) =>
-    Effect.async<void>((resume) => {
-      server.close(() => resume(Effect.void))
-      server.closeAllConnections()
-    })
-)
+const listen = (port: number): Effect.Effect<Server, ListenFailed, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.async<Server, ListenFailed>((resume) => {
+      const server = createServer({ requestTimeout: bodyTimeoutMs })
+      server.once("error", (cause) => resume(Effect.fail(new ListenFailed({ reason: cause.message }))))
+      server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.async<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  )
 
 const encodeJson = Schema.encodeSync(Schema.parseJson(Schema.Unknown))
 
@@ -129,7 +132,7 @@ export const serve = (config: ScriptedModelConfig): Effect.Effect<ScriptedModel,
     const count = yield* Ref.make(0)
     // A conversation outlives this server; its calls must not meet equal names after a restart.
     const life = (yield* Random.nextIntBetween(0, 2 ** 32)).toString(36)
-    const server = yield* listen
+    const server = yield* listen(config.port ?? 0)
     const running = yield* FiberSet.make<void>()
     const fork = yield* FiberSet.runtime(running)<never>()
 

@@ -1,9 +1,10 @@
 // `crossfire person add` as a command of its own process, beside a server that runs or without one.
-import { Duration, Effect, Layer, Option, Schema } from "effect"
+import { Duration, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { crossfireMigrations } from "../../../migrations/crossfire/all.ts"
 import { UserId } from "../../domain/Ids.ts"
 import * as People from "../../layers/crossfire/enrollment/People.ts"
 import * as PersonAccounts from "../../layers/homeserver/PersonAccounts.ts"
+import * as HomeserverHttp from "../../layers/matrix/HomeserverHttp.ts"
 import { acquire } from "../../layers/sqlite/KernelLock.ts"
 import { migrate, type Migrated } from "../../layers/sqlite/Migrations.ts"
 import { open } from "../../layers/sqlite/SqliteDatabase.ts"
@@ -74,10 +75,32 @@ const known = (installation: Installation, { administrator, name }: PersonOption
     return `${userId} is ${administrator ? "an administrator" : "a person"} of this instance now.`
   })
 
-export const add = (installation: Installation, options: PersonOptions) =>
+/** A server that was just started brings its homeserver up in a few seconds. */
+const homeserverLooks = 60
+const homeserverLookMillis = 500
+
+const answering = (baseUrl: string) =>
+  Effect.flatMap(HomeserverHttp.make, (http) =>
+    HomeserverHttp.answers(http, baseUrl).pipe(
+      Effect.repeat({
+        until: (answered) => answered,
+        schedule: Schedule.intersect(Schedule.spaced(homeserverLookMillis), Schedule.recurs(homeserverLooks))
+      })
+    )).pipe(Effect.scoped)
+
+/** Told by the server's own lock. */
+const beingServed = (data: string) =>
+  Effect.scoped(acquire("crossfire", data)).pipe(
+    Effect.as(false),
+    Effect.catchTag("AlreadyRunning", () => Effect.succeed(true))
+  )
+
+const added = (installation: Installation, options: PersonOptions, serving: boolean) =>
   Effect.gen(function*() {
     const homeserver = yield* prepare(installation)
     if (Option.isNone(homeserver.registrationSharedSecret)) return yield* known(installation, options)
+    // Asked before a password is made and shown: nothing is said twice.
+    if (serving) yield* answering(homeserver.access.baseUrl)
     const accounts = PersonAccounts.layer({
       baseUrl: homeserver.access.baseUrl,
       registrationSharedSecret: homeserver.registrationSharedSecret.value
@@ -94,3 +117,6 @@ export const add = (installation: Installation, options: PersonOptions) =>
     )
     return ""
   }).pipe(Effect.provide(database(installation.data)))
+
+export const add = (installation: Installation, options: PersonOptions) =>
+  Effect.flatMap(beingServed(installation.data), (serving) => added(installation, options, serving))
