@@ -38,6 +38,20 @@ export const make = Effect.gen(function*() {
         operationId: `encrypted-chat:${roomId}`,
         text: "The chat that you opened with me is encrypted, and I cannot read it. Write to me here."
       }),
+    /** The room was replaced by another one, where agents are not. */
+    upgraded: (roomId: RoomId) =>
+      Effect.flatMap(
+        participations.inRoom(roomId),
+        (members) =>
+          Effect.forEach(members.filter(({ standing }) => standing.membership === "joined"), ({ agent }) =>
+            tell(
+              agent,
+              roomId,
+              "upgraded",
+              `The room \`${roomId}\` was replaced by a new one. \`${agent.name}\` stays in the old room: to have it in ` +
+                `the new one, invite \`${agent.userId}\` there.`
+            ), { discard: true })
+      ),
     held: (agent: Agent, roomId: RoomId, inviter: UserId) =>
       tell(
         agent,

@@ -28,6 +28,11 @@ import * as SweepWindows from "./SweepWindows.ts"
  */
 export const snapshotEvents = 100
 
+/** How many invitations of strangers that wait at the same time an owner is told of, for one agent. */
+const maxHeldTold = 20
+const isHeld = (standing: Standing): boolean =>
+  standing.membership === "invited" && standing.problem === "inviter-not-allowed"
+
 export const make = Effect.gen(function*() {
   const matrix = yield* Matrix
   const { transaction } = yield* CrossfireDb
@@ -111,7 +116,9 @@ export const make = Effect.gen(function*() {
       if (!(yield* isAllowed(agent, inviter))) {
         return yield* transaction(Effect.gen(function*() {
           yield* participations.held(agent.agentId, roomId, inviter, "inviter-not-allowed")
-          yield* notices.held(agent, roomId, inviter)
+          const standings = yield* participations.ofAgent(agent.agentId)
+          // Whoever opens room after room fills nobody's chat with it.
+          if (standings.filter(isHeld).length <= maxHeldTold) yield* notices.held(agent, roomId, inviter)
         }))
       }
       if (invitation.encrypted) {

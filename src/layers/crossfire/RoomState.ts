@@ -11,6 +11,9 @@ const stateTypes = ["m.room.name", "m.room.history_visibility", "m.room.encrypti
 export const changesRoom = (event: MatrixEvent): boolean =>
   event.state_key === "" && stateTypes.some((type) => type === event.type)
 
+/** The room was upgraded: from here on people are in another one. */
+export const replacesRoom = (event: MatrixEvent): boolean => event.type === "m.room.tombstone" && event.state_key === ""
+
 /** A room's name as it is kept: its first characters. */
 const maxNameLength = 200
 

@@ -122,6 +122,7 @@ export const make = Effect.gen(function*() {
           : { roomId, events: departed.events, reader: window.reader, room, departed: departed.membership }
       )
       if (room?.encrypted === true) yield* notices.encryptedLater(roomId)
+      if (page.events.some(RoomState.replacesRoom)) yield* notices.upgraded(roomId)
       return []
     })
 

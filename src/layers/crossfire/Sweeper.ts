@@ -83,6 +83,9 @@ export const make = Effect.gen(function*() {
     )
   )
 
+  const logged = <E extends { readonly _tag: string }>(what: string, work: Effect.Effect<void, E>) =>
+    Effect.catchAll(work, (error) => Effect.annotateLogs(Effect.logWarning(`${what} failed`), { error: error._tag }))
+
   const round = Effect.gen(function*() {
     const boundary = yield* matrix.boundary
     if (boundary === settled) return
@@ -92,14 +95,11 @@ export const make = Effect.gen(function*() {
 
   const recovery = Effect.gen(function*() {
     settled = null
-    yield* matrix.ensureUser(bot, "crossfire")
-    yield* allUsers
     yield* allRooms
+    yield* logged("making the bot's user", matrix.ensureUser(bot, "crossfire"))
+    yield* allUsers
     yield* matrix.nudge
   })
-
-  const logged = <E extends { readonly _tag: string }>(what: string, work: Effect.Effect<void, E>) =>
-    Effect.catchAll(work, (error) => Effect.annotateLogs(Effect.logWarning(`${what} failed`), { error: error._tag }))
 
   const recoveries = health.recovered.pipe(
     Effect.zipRight(Effect.logInfo("the homeserver answers again; all rooms are read")),

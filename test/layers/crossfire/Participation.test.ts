@@ -216,3 +216,15 @@ it.scoped("the bot accepts people's direct chats and turns down everything else"
       yield* look(writer.userId)
     }).pipe(Effect.provide(still(world)))
   }))
+
+it.scoped("a stranger who opens room after room fills nobody's chat", () =>
+  Effect.gen(function*() {
+    const world = yield* make()
+    const writer = yield* world.agent("writer", alice)
+    for (let count = 0; count < 30; count += 1) yield* world.human.createRoom(mallory, { invite: [writer.userId] })
+    yield* Effect.gen(function*() {
+      yield* look(writer.userId)
+      expect(yield* world.db.read(world.sql`SELECT 1 FROM outbound`)).toHaveLength(20)
+      expect(yield* world.db.read(world.sql`SELECT 1 FROM participation`)).toHaveLength(30)
+    }).pipe(Effect.provide(still(world)))
+  }))

@@ -336,3 +336,25 @@ it.scoped.prop(
     }),
   { fastCheck: { numRuns: 25 } }
 )
+
+it.scoped("[F49] encryption switched on and a room replaced are told to the owner once each", () =>
+  Effect.gen(function*() {
+    const world = yield* make()
+    const writer = yield* world.agent("writer", alice)
+    yield* Effect.gen(function*() {
+      const room = yield* roomWith(world, writer)
+      yield* sweep(room)
+      yield* world.human.setState(alice, room, "m.room.encryption", "", { algorithm: "m.megolm.v1.aes-sha2" })
+      yield* world.human.setState(alice, room, "m.room.tombstone", "", { replacement_room: "!next" })
+      yield* sweep(room)
+      yield* world.human.setState(alice, room, "m.room.name", "", { name: "Old" })
+      yield* sweep(room)
+      const told = yield* world.db.read(world.sql`SELECT recipient, operation_id FROM outbound ORDER BY operation_id`)
+      expect(told).toStrictEqual([
+        { recipient: alice, operation_id: `encrypted:${writer.agentId}:${room}` },
+        { recipient: alice, operation_id: `upgraded:${writer.agentId}:${room}` }
+      ])
+      const level = yield* Effect.flatMap(Levels, (levels) => levels.of(writer.agentId))
+      expect(level.rooms).toMatchObject([{ name: "Old" }])
+    }).pipe(Effect.provide(still(world)))
+  }))
