@@ -59,7 +59,8 @@ export const make = Effect.gen(function*() {
 
   const health = HomeserverHealth.of({
     down: Effect.sync(() => down),
-    recovered: Effect.zipRight(recovered.await, Effect.asVoid(recovered.close))
+    recovered: Effect.zipRight(recovered.await, Effect.asVoid(recovered.close)),
+    wasAway: Effect.asVoid(recovered.open)
   })
   return { observed, health }
 })

@@ -146,7 +146,9 @@ export const make = Effect.gen(function*() {
         }
       }
       yield* windows.merge(roomId, boundary)
-      yield* rooms.swept(roomId, room.value.dirty)
+      if (room.value.dirty > 0) {
+        yield* rooms.swept(roomId, room.value.dirty)
+      }
     })
 
   return RoomSweep.of({ room: (roomId) => lock.withLock(roomId)(sweep(roomId)) })

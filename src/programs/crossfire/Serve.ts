@@ -7,6 +7,7 @@ import * as AgentAccounts from "../../layers/crossfire/enrollment/AgentAccounts.
 import * as EnrollmentBot from "../../layers/crossfire/enrollment/EnrollmentBot.ts"
 import * as SqliteCredentials from "../../layers/crossfire/enrollment/SqliteCredentials.ts"
 import * as SqliteEnrollment from "../../layers/crossfire/enrollment/SqliteEnrollment.ts"
+import * as HomeserverRestarts from "../../layers/crossfire/HomeserverRestarts.ts"
 import * as SynapseMatrix from "../../layers/matrix/SynapseMatrix.ts"
 import { acquire } from "../../layers/sqlite/KernelLock.ts"
 import { migrate } from "../../layers/sqlite/Migrations.ts"
@@ -39,7 +40,7 @@ const programOn = (installation: Installation) =>
       serverName: settings.server_name,
       homeserver: homeserver.access.baseUrl
     })
-    return Layer.mergeAll(features, AgentAccounts.layer).pipe(
+    return Layer.mergeAll(features, HomeserverRestarts.layer, AgentAccounts.layer).pipe(
       Layer.provide(homeserver.running),
       Layer.provide(Layer.tap(HttpRoutes.layer(settings.http.port, homeserver.hsToken), () => listening)),
       Layer.provide(rooms),

@@ -1,10 +1,12 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, TestClock } from "effect"
+import { Effect, Layer, TestClock } from "effect"
 import type { RoomId } from "../../../src/domain/Ids.ts"
+import * as HomeserverRestarts from "../../../src/layers/crossfire/HomeserverRestarts.ts"
+import { HomeserverProcess } from "../../../src/services/HomeserverProcess.ts"
 import { HomeserverUnavailable, type MatrixError } from "../../../src/services/Matrix.ts"
 import { Participation } from "../../../src/services/Participation.ts"
 import { SweepQueue } from "../../../src/services/SweepQueue.ts"
-import { alice, decisionsIn, make, message, running, still, until, type World } from "./World.ts"
+import { alice, decisionsIn, make, message, running, serverName, still, until, type World } from "./World.ts"
 
 const idle = Effect.flatMap(SweepQueue, (queue) => queue.idle)
 
@@ -104,4 +106,34 @@ it.scoped("a room that cannot be read holds up no other one and is read when it 
       const later = yield* settledRooms(world, rooms)
       expect(sent.map((event, index) => later[index]?.get(event))).toStrictEqual(sent.map(() => ["writer wake"]))
     }).pipe(Effect.provide(running(world)))
+  }))
+
+it.scoped("a managed homeserver that was started again is looked at like after an outage, though no call met it down", () =>
+  Effect.gen(function*() {
+    let pid: number | null = 1
+    const world = yield* make()
+    const rooms = yield* withRooms(world, 1)
+    const editor = yield* world.agent("editor", alice)
+    const process = Layer.succeed(HomeserverProcess, {
+      baseUrl: "http://127.0.0.1:1",
+      serverName,
+      ready: Effect.void,
+      pid: Effect.sync(() => pid)
+    })
+    yield* Effect.gen(function*() {
+      yield* settledRooms(world, rooms)
+      const invited = yield* world.human.createRoom(alice, { invite: [editor.userId] })
+      pid = null
+      yield* TestClock.adjust("4 seconds")
+      yield* until("the queue is empty", idle)
+      expect(yield* world.memory.matrix.joinedRooms(editor.userId)).toStrictEqual([])
+      pid = 2
+      yield* TestClock.adjust("4 seconds")
+      yield* until(
+        "the invitation was found",
+        Effect.map(world.memory.matrix.joinedRooms(editor.userId), (joined) => joined.includes(invited))
+      )
+    }).pipe(Effect.provide(
+      HomeserverRestarts.layer.pipe(Layer.provide(process), Layer.provideMerge(running(world)))
+    ))
   }))
