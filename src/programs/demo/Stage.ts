@@ -2,7 +2,7 @@
 // homeserver, the person alice, a fleet of two agents enrolled by her, fleetd, and one room with all of them.
 import * as HttpClient from "@effect/platform/HttpClient"
 import { Effect, Schedule, Schema } from "effect"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import type { EngineKind } from "../../domain/Engine.ts"
@@ -27,6 +27,8 @@ export interface StageConfig {
   readonly models: Readonly<Record<EngineKind, string>> | null
   /** How long the scripted model thinks before each step. */
   readonly thinkMillis: number
+  /** Lifts the homeserver's rate limits of people: for tests that write faster than a person does. */
+  readonly unlimited?: boolean
   readonly say: (line: string) => Effect.Effect<void>
 }
 
@@ -123,6 +125,14 @@ const fleetSettings = (folder: string, baseUrl: string): string =>
     ""
   ].join("\n")
 
+const unlimitedSettings = [
+  "",
+  "[homeserver.settings.rc_message]",
+  "per_second = 1000",
+  "burst_count = 1000",
+  ""
+].join("\n")
+
 /** Waits until a child answers, or tells why it ended. */
 const answers = (url: string, running: () => boolean, log: string) =>
   Effect.gen(function*() {
@@ -194,6 +204,9 @@ export const make = (config: StageConfig) =>
         "--homeserver-port",
         String(kept.homeserverPort)
       ])
+    }
+    if (config.unlimited === true) {
+      yield* Effect.sync(() => appendFileSync(join(dataFolder, "crossfire.toml"), unlimitedSettings))
     }
     const startCrossfire = Effect.gen(function*() {
       const child = yield* start("crossfire", ["serve", "--data", dataFolder], crossfireLog)
