@@ -1,6 +1,6 @@
 // One native process's life inside the daemon: from the guard on its history to the sweep behind it. It follows the
 // process's events into the checkpoint; what to submit and when is the receiver's.
-import { Clock, Effect, Exit, Option, Scope, Stream } from "effect"
+import { Clock, Effect, Exit, Option, Schema, Scope, Stream } from "effect"
 import type { FleetAgent } from "../../domain/FleetAgent.ts"
 import { RunId, type TurnId } from "../../domain/Ids.ts"
 import type { ContextKey } from "../../domain/Ids.ts"
@@ -11,6 +11,15 @@ import { RunSweep } from "../../services/RunSweep.ts"
 import { Signals } from "../../services/Signals.ts"
 import { ToolAccess } from "../../services/ToolAccess.ts"
 import { nextUuid } from "./Uuids.ts"
+
+/** An earlier run's processes cannot be ended: no engine may start beside them. */
+export class ProcessesLeft extends Schema.TaggedError<ProcessesLeft>()("ProcessesLeft", {
+  processIds: Schema.Array(Schema.Int)
+}) {
+  override get message(): string {
+    return `processes of an earlier run are still there and could not be ended (${this.processIds.join(", ")})`
+  }
+}
 
 type TurnEnd = "completed" | "interrupted" | "failed"
 
@@ -97,10 +106,22 @@ export const make = (config: { readonly homeOf: (agent: FleetAgent) => string; r
       }
     }
 
+    /** No two processes on one history: whatever an earlier run left is ended first, or nothing starts. */
+    const endEarlierRuns = (agent: FleetAgent, context: ContextKey) =>
+      Effect.gen(function*() {
+        for (const run of yield* registry.openRuns) {
+          if (run.agentId !== agent.agentId || run.context !== context) continue
+          const processIds = yield* sweeper.sweep(run.runId)
+          if (processIds.length > 0) return yield* new ProcessesLeft({ processIds })
+          yield* registry.runEnded(run.runId, false)
+        }
+      })
+
     /** Starts the engine on exactly the context's history, or makes the context's first one. */
     const start = (agent: FleetAgent, context: ContextKey, runId: RunId) =>
       Effect.gen(function*() {
         const engine = engines.get(agent.engine)
+        yield* endEarlierRuns(agent, context)
         const known = yield* registry.binding(agent.agentId, context)
         if (Option.isSome(known)) yield* engine.history.guard(known.value.binding, known.value.position)
         yield* registry.runStarted({

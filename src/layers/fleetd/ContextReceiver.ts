@@ -2,46 +2,25 @@
 // the code is the context's lock. Each pass looks at what is stored, does one step, and says when to look again.
 import { Clock, Duration, Effect, Option } from "effect"
 import { StaleGeneration } from "../../domain/api/CrossfireErrors.ts"
-import { isUnfinished } from "../../domain/Checkpoint.ts"
 import type { FleetAgent } from "../../domain/FleetAgent.ts"
 import type { AgentId, ContextKey } from "../../domain/Ids.ts"
 import type { Level } from "../../domain/Level.ts"
-import { maxContinues, maxFailures, nextInput, type Publication } from "../../domain/Publication.ts"
+import { maxFailures, type Publication } from "../../domain/Publication.ts"
 import { AgentLevels } from "../../services/AgentLevels.ts"
 import { Checkpoints } from "../../services/Checkpoints.ts"
 import type { LeaseStamp } from "../../services/CrossfireClient.ts"
-import { DirectInputs } from "../../services/DirectInputs.ts"
 import { FleetOutbox } from "../../services/FleetOutbox.ts"
 import { FleetRegistry } from "../../services/FleetRegistry.ts"
 import { Lease } from "../../services/Lease.ts"
 import { EngineGone, NativeEngines } from "../../services/NativeEngine.ts"
 import { Publications } from "../../services/Publications.ts"
-import { ReadState } from "../../services/ReadState.ts"
 import { RunSweep } from "../../services/RunSweep.ts"
 import { Signals } from "../../services/Signals.ts"
 import type { Activation, Active } from "./Activation.ts"
+import * as ContextState from "./ContextState.ts"
 import type { InputPreparation } from "./InputPreparation.ts"
 import type { ReceiptResolver } from "./ReceiptResolver.ts"
-
-export interface ReceiverLimits {
-  /** How long a live engine may take to write the user entry before it is ended and its history read. */
-  readonly receiptWithin: Duration.DurationInput
-  readonly idleSleepAfter: Duration.DurationInput
-  /** Starts without a confirmed delivery in between before the agent is held. */
-  readonly startsWithoutDelivery: number
-}
-
-export const defaultLimits: ReceiverLimits = {
-  receiptWithin: "60 seconds",
-  idleSleepAfter: "30 minutes",
-  startsWithoutDelivery: 5
-}
-
-/** What the daemon shows of a context. */
-export interface ReceiverView {
-  readonly state: "sleeping" | "starting" | "idle" | "working"
-  readonly processId: number | null
-}
+import type { ReceiverLimits, ReceiverView } from "./ReceiverLimits.ts"
 
 type Next = { readonly _tag: "Again" } | { readonly _tag: "Wait"; readonly atMost: Duration.DurationInput }
 
@@ -67,12 +46,11 @@ export const make = (parts: {
     const { agentId, context, limits } = parts
     const checkpoints = yield* Checkpoints
     const engines = yield* NativeEngines
-    const inputs = yield* DirectInputs
+    const contextState = yield* ContextState.make(agentId, context)
     const lease = yield* Lease
     const levels = yield* AgentLevels
     const outbox = yield* FleetOutbox
     const publications = yield* Publications
-    const readState = yield* ReadState
     const registry = yield* FleetRegistry
     const signals = yield* Signals
     const sweeper = yield* RunSweep
@@ -217,13 +195,6 @@ export const make = (parts: {
         }
       })
 
-    /** Open wakes that were not given yet. What was given is only waiting for its acknowledgment. */
-    const undeliveredWakes = (level: Level) =>
-      Effect.map(
-        readState.deliveredAmong(agentId, level.wakes.map((wake) => wake.eventId)),
-        (delivered) => level.wakes.filter((wake) => !delivered.has(wake.eventId))
-      )
-
     const redactedIn = (level: Level, publication: Publication): boolean => {
       const gone = new Set(level.redactions.map((redaction) => redaction.eventId))
       return publication.events.some((event) => gone.has(event.eventId))
@@ -232,18 +203,7 @@ export const make = (parts: {
     /** With the gate open and no turn running: what comes next here, and the step towards it. */
     const advance = (agent: FleetAgent, stamp: LeaseStamp, level: Level, prepared: Publication | null) =>
       Effect.gen(function*() {
-        const checkpoint = yield* checkpoints.get(agentId, context)
-        const unknown = yield* publications.unknown(agentId, context)
-        const wakes = (yield* undeliveredWakes(level)).length > 0
-        const items = (yield* inputs.waiting(agentId, context, 1)).length > 0
-        const sameRun = Option.exists(checkpoint, (one) => active !== null && one.runId === active.runId)
-        const unfinished = Option.exists(checkpoint, (one) => isUnfinished(one) && one.continues < maxContinues)
-        const next = nextInput({
-          unknown: Option.isSome(unknown),
-          reminderDue: unfinished && !sameRun,
-          continueDue: sameRun && Option.exists(checkpoint, (one) => one.turnEnd === "failed") && unfinished,
-          inputWaits: wakes || items || prepared?.kind === "batch"
-        })
+        const { checkpoint, next, unknown, wakes } = yield* contextState.read(level, active?.runId ?? null, prepared)
         if (prepared !== null) {
           const fits = prepared.kind === next && prepared.authorityRevision === level.authorityRevision &&
             !redactedIn(level, prepared)

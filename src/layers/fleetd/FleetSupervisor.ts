@@ -16,6 +16,7 @@ import * as Activation from "./Activation.ts"
 import * as Receiver from "./ContextReceiver.ts"
 import * as InputPreparation from "./InputPreparation.ts"
 import * as Resolver from "./ReceiptResolver.ts"
+import type { ReceiverLimits } from "./ReceiverLimits.ts"
 
 /** How long a stop may take: the engine's own bounded end, and some. */
 const stopWithin = Duration.seconds(20)
@@ -29,7 +30,7 @@ export interface SupervisorConfig {
   /** Standing instructions for every agent of the fleet. */
   readonly instructions: string
   readonly maxInputBytes: number
-  readonly limits: Receiver.ReceiverLimits
+  readonly limits: ReceiverLimits
 }
 
 export const make = (config: SupervisorConfig) =>
