@@ -123,7 +123,7 @@ export const rosterProblems = (roster: Roster, world: RosterWorld): ReadonlyArra
     return [{
       entry: roster.fleet,
       reason: "unknown-owner",
-      detail: `${roster.owner} is no person of this instance`
+      detail: `${roster.owner} is no person of this instance; its operator adds one with: crossfire person add NAME`
     }]
   }
   const bytes = rosterBytes(roster)

@@ -102,9 +102,11 @@ export class RosterRejected extends Schema.TaggedError<RosterRejected>()(
   HttpApiSchema.annotations({ status: 409 })
 ) {
   override get message(): string {
-    return `The roster was not accepted: ${
-      this.problems.map((problem) => `${problem.entry}: ${problem.detail}`).join("; ")
-    }`
+    return [
+      "The roster was not accepted, and nothing was claimed:",
+      ...this.problems.map((problem) => `  ${problem.entry}: ${problem.detail}`),
+      "Change the roster, then run the same command again"
+    ].join("\n")
   }
 }
 

@@ -144,7 +144,7 @@ export class AgentUnknown extends Schema.TaggedError<AgentUnknown>()("AgentUnkno
 
 export class NotEnrolled extends Schema.TaggedError<NotEnrolled>()("NotEnrolled", { root: Schema.String }) {
   override get message(): string {
-    return `No fleet is enrolled in ${this.root} yet. Enroll one with: fleet enroll ROSTER --server URL`
+    return `No fleet is enrolled in ${this.root} yet. Enroll one with: fleet enroll ROSTER --server URL --root ${this.root}`
   }
 }
 

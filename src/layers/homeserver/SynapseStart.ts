@@ -5,13 +5,13 @@ import { createServer } from "node:net"
 
 export class SynapseMissing extends Schema.TaggedError<SynapseMissing>()("SynapseMissing", { python: Schema.String }) {
   override get message(): string {
-    return `Synapse is not installed at ${this.python}. Install it with: npm run setup`
+    return `Synapse is not installed at ${this.python}. Install it with: npm run setup. If crossfire.toml names another Python, correct homeserver.python there`
   }
 }
 
 export class PortInUse extends Schema.TaggedError<PortInUse>()("PortInUse", { port: Schema.Int }) {
   override get message(): string {
-    return `Another program listens on 127.0.0.1:${this.port}, where the homeserver is to answer. End that program, or give the homeserver another port`
+    return `Another program listens on 127.0.0.1:${this.port}, where the homeserver is to answer. End that program, or set homeserver.port in crossfire.toml`
   }
 }
 

@@ -88,15 +88,24 @@ export const agentFields = {
 export const fleetFieldNames: ReadonlyArray<string> = [...Object.keys(fleetFields), "agent"]
 export const agentFieldNames: ReadonlyArray<string> = Object.keys(agentFields)
 
-/** How many single-character changes lead from one to the other. */
+/** How many slips of the pen lead from one to the other: a character too many, too few or wrong, or two swapped. */
 const distance = (one: string, other: string): number => {
+  let before: ReadonlyArray<number> = []
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
-  for (const [index, character] of [...one].entries()) {
+  for (let index = 0; index < one.length; index++) {
     const next = [index + 1]
     for (let column = 1; column <= other.length; column++) {
-      const same = other[column - 1] === character ? 0 : 1
-      next.push(Math.min((row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1, (row[column - 1] ?? 0) + same))
+      const same = other[column - 1] === one[index] ? 0 : 1
+      const swapped = index > 0 && column > 1 && one[index] === other[column - 2] &&
+        one[index - 1] === other[column - 1]
+      next.push(Math.min(
+        (row[column] ?? 0) + 1,
+        (next[column - 1] ?? 0) + 1,
+        (row[column - 1] ?? 0) + same,
+        swapped ? (before[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY
+      ))
     }
+    before = row
     row = next
   }
   return row.at(-1) ?? 0

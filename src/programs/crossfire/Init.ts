@@ -71,7 +71,11 @@ export const init = (options: InitOptions) =>
     const written = `Settings are in ${path}.`
     if (homeserver.mode === "managed") {
       yield* privateFile(path, settingsFile(options))
-      return `${written}\nStart crossfire with: crossfire serve\nThen make the first person: crossfire person add NAME --admin`
+      return [
+        written,
+        `Start crossfire with: crossfire serve --data ${data}`,
+        `Then make the first person: crossfire person add NAME --admin --data ${data}`
+      ].join("\n")
     }
     const tokens = yield* HomeserverTokens.make(data)
     const settings: ServerSettings.ServerSettings = {

@@ -79,14 +79,17 @@ const known = (installation: Installation, { administrator, name }: PersonOption
 const homeserverLooks = 60
 const homeserverLookMillis = 500
 
-const answering = (baseUrl: string) =>
-  Effect.flatMap(HomeserverHttp.make, (http) =>
-    HomeserverHttp.answers(http, baseUrl).pipe(
-      Effect.repeat({
-        until: (answered) => answered,
-        schedule: Schedule.intersect(Schedule.spaced(homeserverLookMillis), Schedule.recurs(homeserverLooks))
-      })
-    )).pipe(Effect.scoped)
+const answering = (baseUrl: string, serving: boolean) =>
+  Effect.gen(function*() {
+    const http = yield* HomeserverHttp.make
+    const answers = HomeserverHttp.answers(http, baseUrl)
+    const looks = Schedule.intersect(
+      Schedule.spaced(homeserverLookMillis),
+      Schedule.recurs(serving ? homeserverLooks : 0)
+    )
+    yield* Effect.repeat(answers, { until: (answered) => answered, schedule: looks })
+    if (!(yield* answers)) return yield* new NotServing()
+  }).pipe(Effect.scoped)
 
 /** Told by the server's own lock. */
 const beingServed = (data: string) =>
@@ -99,8 +102,8 @@ const added = (installation: Installation, options: PersonOptions, serving: bool
   Effect.gen(function*() {
     const homeserver = yield* prepare(installation)
     if (Option.isNone(homeserver.registrationSharedSecret)) return yield* known(installation, options)
-    // Asked before a password is made and shown: nothing is said twice.
-    if (serving) yield* answering(homeserver.access.baseUrl)
+    // Asked before a password is made and shown: none is shown of an account that cannot be made.
+    yield* answering(homeserver.access.baseUrl, serving)
     const accounts = PersonAccounts.layer({
       baseUrl: homeserver.access.baseUrl,
       registrationSharedSecret: homeserver.registrationSharedSecret.value

@@ -204,9 +204,9 @@ export const make = (config: StageConfig) =>
         "--homeserver-port",
         String(kept.homeserverPort)
       ])
-    }
-    if (config.unlimited === true) {
-      yield* Effect.sync(() => appendFileSync(join(dataFolder, "crossfire.toml"), unlimitedSettings))
+      if (config.unlimited === true) {
+        yield* Effect.sync(() => appendFileSync(join(dataFolder, "crossfire.toml"), unlimitedSettings))
+      }
     }
     const startCrossfire = Effect.gen(function*() {
       const child = yield* start("crossfire", ["serve", "--data", dataFolder], crossfireLog)

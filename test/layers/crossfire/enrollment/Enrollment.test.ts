@@ -99,7 +99,11 @@ it.scoped("[A31] an owner is a known person of this very homeserver", () =>
     for (const owner of ["@mallory:test", "@alice:other.test", "@ALICE:test", "@alice:test.evil", "@cf-bot:test"]) {
       const refused = yield* problems(crossfire.enrollment.preflight(roster([entry("aa")], UserId.make(owner))))
       expect(refused).toStrictEqual([
-        { entry: "street", reason: "unknown-owner", detail: `${owner} is no person of this instance` }
+        {
+          entry: "street",
+          reason: "unknown-owner",
+          detail: `${owner} is no person of this instance; its operator adds one with: crossfire person add NAME`
+        }
       ])
     }
   }))
