@@ -2,6 +2,7 @@
 import * as HttpApiClient from "@effect/platform/HttpApiClient"
 import { Duration, Effect, Schema } from "effect"
 import { AgentSocketApi, type SendRequest } from "../../domain/api/AgentSocket.ts"
+import { systemCode } from "../files/SystemCode.ts"
 import * as SocketHttpClient from "../http/SocketHttpClient.ts"
 
 /** Nothing was sent. */
@@ -29,9 +30,6 @@ export class AgentSocketSilent extends Schema.TaggedError<AgentSocketSilent>()("
 const maxAnswerBytes = 64 * 1024
 const deadline = Duration.seconds(30)
 
-const codeOf = (cause: unknown): string =>
-  typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string" ? cause.code : "?"
-
 const absences: Readonly<Record<string, AgentSocketAbsent["reason"]>> = {
   ENOENT: "absent",
   ECONNREFUSED: "refused",
@@ -48,7 +46,7 @@ export const connect = (socketPath: string) =>
     const silent = () => new AgentSocketSilent()
     const bounded = Effect.timeoutFail({ duration: deadline, onTimeout: silent })
     const reached = (cause: unknown) => {
-      const reason = absences[codeOf(cause)]
+      const reason = absences[systemCode(cause) ?? ""]
       return Effect.fail(reason === undefined ? silent() : new AgentSocketAbsent({ reason }))
     }
     return {

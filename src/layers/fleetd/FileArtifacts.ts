@@ -3,73 +3,17 @@
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import { Clock, Effect, Layer, Schema } from "effect"
 import { createHash } from "node:crypto"
-import { chmod, mkdir, open, readdir, rename, rm } from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
+import { readdir, rm } from "node:fs/promises"
+import { dirname, join } from "node:path"
 import { type Artifact, ArtifactFailed, Artifacts } from "../../services/Artifacts.ts"
 import { FleetDb, type StoreFailed } from "../../services/Database.ts"
+import { attempt, type FileFailed } from "../files/FileCall.ts"
+import * as PrivateFile from "../files/PrivateFile.ts"
 
 /** Names come from this program, never from a message. */
 const plainName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/u
-const temporarySuffix = ".tmp"
 
-const syncFolder = async (path: string) => {
-  const folder = await open(path, "r")
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
-}
-
-/** The folder and its parents below the root, private; a folder that was just made is synced into its parent. */
-const makePrivateFolder = async (path: string) => {
-  const first = await mkdir(path, { recursive: true, mode: 0o700 })
-  if (first === undefined) return
-  for (let made = path; made.length >= first.length; made = dirname(made)) {
-    await chmod(made, 0o700)
-    await syncFolder(dirname(made))
-  }
-}
-
-const writeWhole = async (path: string, bytes: Uint8Array) => {
-  const folder = dirname(path)
-  const temporary = join(folder, `.${basename(path)}${temporarySuffix}`)
-  await makePrivateFolder(folder)
-  // What a killed daemon left under this name is not whole.
-  await rm(temporary, { force: true })
-  try {
-    const file = await open(temporary, "wx", 0o600)
-    try {
-      await file.writeFile(bytes)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(temporary, path)
-    await syncFolder(folder)
-  } catch (cause) {
-    await rm(temporary, { force: true })
-    throw cause
-  }
-}
-
-const codeOf = (cause: unknown): string =>
-  typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string" ? cause.code : "?"
-
-const told: Readonly<Record<string, string>> = {
-  ENOSPC: "the disk is full",
-  EDQUOT: "the disk quota is used up",
-  EACCES: "no permission",
-  EROFS: "the file system is read-only",
-  EIO: "the disk reported an input/output error"
-}
-
-const reasonOf = (cause: unknown): string => told[codeOf(cause)] ?? `error ${codeOf(cause)}`
-
-const attempt = <A>(path: string, work: () => Promise<A>) =>
-  Effect.uninterruptible(
-    Effect.tryPromise({ try: work, catch: (cause) => new ArtifactFailed({ path, reason: reasonOf(cause) }) })
-  )
+const failed = ({ path, reason }: FileFailed) => new ArtifactFailed({ path, reason })
 
 /** Files of inputs that were never prepared, and files that never became whole: gone, before anything is written. */
 const sweepOrphans = (folder: string) =>
@@ -83,16 +27,16 @@ const sweepOrphans = (folder: string) =>
             WHERE delivery_id NOT IN (SELECT delivery_id FROM publication)`
     })
     for (const { path } of yield* read(find())) {
-      yield* attempt(path, () => rm(path, { force: true }))
+      yield* Effect.mapError(attempt(path, () => rm(path, { force: true })), failed)
       yield* transaction(sql`DELETE FROM artifact WHERE path = ${path}`)
     }
-    yield* attempt(folder, async () => {
-      await makePrivateFolder(folder)
+    const sweepTemporary = attempt(folder, async () => {
       for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-        const isTemporary = entry.isFile() && entry.name.startsWith(".") && entry.name.endsWith(temporarySuffix)
+        const isTemporary = entry.isFile() && PrivateFile.isTemporary(entry.name)
         if (isTemporary) await rm(join(entry.parentPath, entry.name), { force: true })
       }
     })
+    yield* PrivateFile.folder(folder).pipe(Effect.zipRight(sweepTemporary), Effect.mapError(failed))
   })
 
 export const make = (root: string): Effect.Effect<typeof Artifacts.Service, ArtifactFailed | StoreFailed, FleetDb> =>
@@ -117,7 +61,11 @@ export const make = (root: string): Effect.Effect<typeof Artifacts.Service, Arti
               VALUES (${path}, ${agentId}, ${deliveryId}, ${artifact.bytes}, ${artifact.sha256}, ${now})
               ON CONFLICT (path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256`
         )
-        yield* attempt(path, () => writeWhole(path, bytes))
+        yield* PrivateFile.folder(dirname(path)).pipe(
+          Effect.zipRight(PrivateFile.write(path, bytes)),
+          // Named as what was to be written, whichever folder stood in the way.
+          Effect.mapError(({ reason }) => new ArtifactFailed({ path, reason }))
+        )
         return artifact
       })
     return Artifacts.of({ write })

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { parse, TomlError } from "smol-toml"
 import { defaultMaxInputBytes } from "../../domain/InputText.ts"
 import type { CodexConfig } from "../codex/CodexSettings.ts"
+import { systemCode } from "../files/SystemCode.ts"
 import type { PiConfig } from "../pi/PiEngine.ts"
 
 export const settingsPath = (root: string): string => join(root, "fleet.toml")
@@ -117,9 +118,6 @@ const piOf = (
   }
 }
 
-const isAbsent = (cause: unknown): boolean =>
-  typeof cause === "object" && cause !== null && "code" in cause && cause.code === "ENOENT"
-
 /** The text of a file of bounded size; null where none stands. */
 const readText = (path: string) =>
   Effect.tryPromise({
@@ -127,7 +125,8 @@ const readText = (path: string) =>
       if ((await stat(path)).size > maxFileBytes) return undefined
       return await readFile(path, "utf8")
     },
-    catch: (cause) => isAbsent(cause) ? null : new SettingsInvalid({ path, problems: ["it cannot be read"] })
+    catch: (cause) =>
+      systemCode(cause) === "ENOENT" ? null : new SettingsInvalid({ path, problems: ["it cannot be read"] })
   }).pipe(
     Effect.catchAll((error) => error === null ? Effect.succeed(null) : Effect.fail(error)),
     Effect.filterOrFail(

@@ -10,6 +10,7 @@ import { lstat } from "node:fs/promises"
 import { createConnection } from "node:net"
 import { type AgentSelection, FleetSocketRpcs } from "../../domain/api/FleetSocket.ts"
 import type { OperationId } from "../../domain/Ids.ts"
+import { systemCode } from "../files/SystemCode.ts"
 import { fleetSocketPath, maxSocketMessageUnits } from "./FleetSocketServer.ts"
 
 export class FleetdNotRunning extends Schema.TaggedError<FleetdNotRunning>()("FleetdNotRunning", {
@@ -55,9 +56,6 @@ const callDeadline = Duration.seconds(15)
 /** fleetd gives the engines their own bounded time to end. */
 const stopDeadline = Duration.seconds(90)
 
-const codeOf = (cause: unknown): string =>
-  typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string" ? cause.code : "?"
-
 /** Whether someone listens. A connection that is only opened and closed asks for nothing. */
 const probe = (root: string, path: string) =>
   Effect.async<void, FleetdNotRunning | SocketUntrusted>((resume) => {
@@ -67,7 +65,7 @@ const probe = (root: string, path: string) =>
       resume(Effect.void)
     })
     connection.once("error", (cause) => {
-      const code = codeOf(cause)
+      const code = systemCode(cause)
       resume(Effect.fail(
         code === "ECONNREFUSED"
           ? new FleetdNotRunning({ root, socket: "stale" })
@@ -89,7 +87,7 @@ const checkSocket = (root: string, path: string) =>
     const found = yield* Effect.tryPromise({
       try: () => lstat(path),
       catch: (cause) =>
-        codeOf(cause) === "ENOENT"
+        systemCode(cause) === "ENOENT"
           ? new FleetdNotRunning({ root, socket: "absent" })
           : new SocketUntrusted({ path, problem: "unreachable" })
     })

@@ -1,10 +1,12 @@
 // ToolAccess on this machine: a socket in the root's own `run` folder and a token at the one MCP server of the daemon.
 import { Effect, Layer } from "effect"
-import { chmod, mkdir, readdir, rm } from "node:fs/promises"
+import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import type { AgentTools } from "../../services/AgentTools.ts"
 import type { FleetRegistry } from "../../services/FleetRegistry.ts"
 import { ToolAccess, ToolAccessFailed } from "../../services/ToolAccess.ts"
+import { attempt } from "../files/FileCall.ts"
+import * as PrivateFile from "../files/PrivateFile.ts"
 import * as AgentSocketServer from "./AgentSocketServer.ts"
 import * as McpServer from "./McpServer.ts"
 import * as ToolCaller from "./ToolCaller.ts"
@@ -18,14 +20,12 @@ export const agentSocketPath = (root: string, runId: string): string =>
 
 /** Under the root lock: whatever stands there belongs to a daemon that is gone. */
 const emptySocketFolder = (folder: string) =>
-  Effect.tryPromise({
-    try: async () => {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
-      await chmod(folder, 0o700)
+  PrivateFile.privateFolder(folder).pipe(
+    Effect.zipRight(attempt(folder, async () => {
       for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true })
-    },
-    catch: () => new ToolAccessFailed({ path: folder, reason: "its folder cannot be prepared" })
-  })
+    })),
+    Effect.mapError(() => new ToolAccessFailed({ path: folder, reason: "its folder cannot be prepared" }))
+  )
 
 export const make = (root: string) =>
   Effect.gen(function*() {

@@ -1,9 +1,10 @@
 // The registration file by which a homeserver knows crossfire as its application service: its content and its private
 // writing. The same for a managed homeserver and for one of your own.
 import { Effect, Redacted, Schema } from "effect"
-import { chmod, mkdir, open, rename, rm, writeFile } from "node:fs/promises"
 import { dirname } from "node:path"
 import { namespacePrefix } from "../../services/Matrix.ts"
+import type { FileFailed } from "../files/FileCall.ts"
+import * as PrivateFile from "../files/PrivateFile.ts"
 
 export interface Registration {
   readonly serverName: string
@@ -51,34 +52,20 @@ export const registrationFile = (registration: Registration): string =>
     }
   })
 
-const failed = (path: string) => (cause: unknown) =>
-  new FolderUnusable({ path, reason: cause instanceof Error ? cause.message : "unknown" })
+const unusable = ({ path, reason }: FileFailed) => new FolderUnusable({ path, reason })
 
-export const privateFolder = (path: string) =>
-  Effect.tryPromise({
-    try: async () => {
-      await mkdir(path, { recursive: true, mode: 0o700 })
-      await chmod(path, 0o700)
-    },
-    catch: failed(path)
-  })
+export const privateFolder = (path: string): Effect.Effect<void, FolderUnusable> =>
+  Effect.mapError(PrivateFile.privateFolder(path), unusable)
 
 /** Replaces the file whole, readable by its owner alone from the first byte, and there after a power cut. */
-export const privateFile = (path: string, text: string) =>
-  Effect.tryPromise({
-    try: async () => {
-      const draft = `${path}.new`
-      await rm(draft, { force: true })
-      await writeFile(draft, text, { mode: 0o600, flag: "wx", flush: true })
-      await rename(draft, path)
-      const folder = await open(dirname(path))
-      await folder.sync().finally(() => folder.close())
-    },
-    catch: failed(path)
-  })
+export const privateFile = (path: string, text: string): Effect.Effect<void, FolderUnusable> =>
+  PrivateFile.removeLeftovers(path).pipe(
+    Effect.zipRight(PrivateFile.write(path, text)),
+    Effect.mapError(unusable)
+  )
 
 /** Writes the registration to `path` for a homeserver of your own; its folder is made when it is not there. */
-export const writeRegistration = (path: string, registration: Registration) =>
-  Effect.tryPromise({ try: () => mkdir(dirname(path), { recursive: true, mode: 0o700 }), catch: failed(path) }).pipe(
+export const writeRegistration = (path: string, registration: Registration): Effect.Effect<void, FolderUnusable> =>
+  Effect.mapError(PrivateFile.folder(dirname(path)), unusable).pipe(
     Effect.zipRight(privateFile(path, registrationFile(registration)))
   )

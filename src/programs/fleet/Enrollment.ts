@@ -1,8 +1,9 @@
 // `fleet init` and `fleet enroll`: both work on the root's own files, so both take its lock; fleetd does not run meanwhile.
 import { Effect, Layer, Option } from "effect"
-import { link, mkdir, rm, writeFile } from "node:fs/promises"
+import { mkdir } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
+import * as PrivateFile from "../../layers/files/PrivateFile.ts"
 import * as Claim from "../../layers/fleetd/Claim.ts"
 import { enroll, type Enrolled } from "../../layers/fleetd/Enroll.ts"
 import { enrollText } from "../../layers/fleetd/EnrollText.ts"
@@ -36,12 +37,7 @@ const settingsTemplate =
 
 /** Puts the template there, whole, unless a file stands there already. */
 const writeTemplate = (root: string) =>
-  Effect.ignore(Effect.tryPromise(async () => {
-    const path = FleetSettings.settingsPath(root)
-    const temporary = `${path}.new`
-    await writeFile(temporary, settingsTemplate, { mode: 0o600 })
-    await link(temporary, path).finally(() => rm(temporary))
-  }))
+  Effect.ignore(PrivateFile.writeFirst(FleetSettings.settingsPath(root), settingsTemplate))
 
 const locked = (root: string) => Effect.zipRight(RootFolder.closeFiles(root), acquire("fleetd", root))
 

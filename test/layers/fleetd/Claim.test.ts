@@ -61,7 +61,7 @@ it.scopedLive("[I-06] many that save at once all end with the same claim", () =>
 it.scopedLive("[I-06] what a crash left beside the claim is never read, and is cleared when it is old", () =>
   Effect.gen(function*() {
     const folder = yield* scratchFolder
-    const [old, fresh] = ["claim.json.old", "claim.json.fresh"].map((name) => join(folder, name))
+    const [old, fresh] = [".claim.json.old.tmp", ".claim.json.fresh.tmp"].map((name) => join(folder, name))
     if (old === undefined || fresh === undefined) throw new Error("two names")
     writeFileSync(old, "{\"format\":1,")
     writeFileSync(fresh, "{\"format\":1,")
@@ -69,7 +69,7 @@ it.scopedLive("[I-06] what a crash left beside the claim is never read, and is c
     const claim = make(folder)
     expect(yield* claim.load).toStrictEqual(Option.none())
     const saved = yield* Effect.flatMap(material, claim.saveFirst)
-    expect(readdirSync(folder).toSorted()).toStrictEqual(["claim.json", "claim.json.fresh"])
+    expect(readdirSync(folder).toSorted()).toStrictEqual([".claim.json.fresh.tmp", "claim.json"])
     expect(plainly(yield* claim.load)).toStrictEqual(Option.some(plain(saved)))
   }))
 
