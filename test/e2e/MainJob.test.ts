@@ -5,7 +5,7 @@ import { Effect, Fiber, Schedule } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { runMarker } from "../../src/layers/fleetd/HostProcesses.ts"
+import { runMarkerName } from "../../src/layers/process/RunMarker.ts"
 import { deliveries } from "../../src/programs/demo/Journey.ts"
 import { repliesTo } from "../../src/programs/demo/Person.ts"
 import * as Stage from "../../src/programs/demo/Stage.ts"
@@ -23,7 +23,7 @@ const folder = Effect.acquireRelease(
 /** `kill -9` of one running engine, whichever it is; answers whether there was one. */
 const killEngine = (folder_: string) =>
   Effect.sync(() => {
-    const [pid] = markedProcesses(runMarker, folder_)
+    const [pid] = markedProcesses(runMarkerName, folder_)
     if (pid === undefined) return false
     process.kill(pid, "SIGKILL")
     return true

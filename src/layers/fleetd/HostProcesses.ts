@@ -5,9 +5,7 @@ import { readFile } from "node:fs/promises"
 import type { RunId } from "../../domain/Ids.ts"
 import { RunSweep } from "../../services/RunSweep.ts"
 import { sweepMarked } from "../process/ProcessSweep.ts"
-
-/** The variable that names the run in the environment of everything that belongs to it. */
-export const runMarker = "FLEET_RUN"
+import { runMarker } from "../process/RunMarker.ts"
 
 export const layer: Layer.Layer<RunSweep> = Layer.effect(
   RunSweep,
@@ -15,7 +13,7 @@ export const layer: Layer.Layer<RunSweep> = Layer.effect(
     // It cannot change while this process lives; a Linux without it is not one this runs on.
     const bootId = yield* Effect.orDie(Effect.tryPromise(() => readFile("/proc/sys/kernel/random/boot_id", "utf8")))
     return RunSweep.of({
-      sweep: (runId) => sweepMarked([runMarker, runId]),
+      sweep: (runId) => sweepMarked(runMarker(runId)),
       bootId: Effect.succeed(bootId.trim())
     })
   })
