@@ -2,11 +2,12 @@
 import { Chunk, Effect, Ref, Stream } from "effect"
 import { randomUUID } from "node:crypto"
 import { stat } from "node:fs/promises"
-import { supportedVersions } from "../../domain/Engine.ts"
 import type { EngineUnavailable } from "../../services/NativeEngine.ts"
+import { checkVersion } from "../engine/ActivationStart.ts"
 import { spawn } from "../process/ManagedProcess.ts"
+import { runMarker } from "../process/RunMarker.ts"
 import { unavailable } from "./CodexHome.ts"
-import { type CodexSettings, environmentOf, marker } from "./CodexSettings.ts"
+import { type CodexSettings, environmentOf } from "./CodexSettings.ts"
 
 const deadline = "20 seconds"
 const grace = "2 seconds"
@@ -25,7 +26,7 @@ const versionOf = (settings: CodexSettings, codexHome: string) =>
       args: ["--version"],
       cwd: codexHome,
       env: environmentOf(settings, codexHome),
-      marker: marker(yield* Effect.sync(() => randomUUID())),
+      marker: runMarker(yield* Effect.sync(() => randomUUID())),
       grace,
       stopBy: "signal"
     }).pipe(Effect.mapError((error) => unavailable(error.message)))
@@ -53,10 +54,7 @@ export const makeVersionCheck = (
         if ((yield* Ref.get(verified)) === identity) return
         const version = yield* versionOf(settings, codexHome)
         if (version === null) return yield* unavailable(`${settings.binary} is not the program that was expected`)
-        if (!supportedVersions.codex.includes(version)) {
-          const supported = supportedVersions.codex.join(", ")
-          return yield* unavailable(`version ${version} is installed, and ${supported} is supported`)
-        }
+        yield* checkVersion("codex", version)
         yield* Ref.set(verified, identity)
       }).pipe(one.withPermits(1))
   })

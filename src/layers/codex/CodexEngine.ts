@@ -1,9 +1,9 @@
 // The NativeEngine for Codex: one app-server process per activation, in the agent's own CODEX_HOME.
-import { Effect, ExecutionStrategy, Exit, Scope } from "effect"
+import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { realpath } from "node:fs/promises"
 import { checkModel, ModelNotOffered } from "../../domain/Engine.ts"
 import type { NativeEngine } from "../../services/NativeEngine.ts"
+import * as ActivationStart from "../engine/ActivationStart.ts"
 import { makeVersionCheck } from "./CodexBinary.ts"
 import { history } from "./CodexHistory.ts"
 import { prepare, unavailable, writeInstructions } from "./CodexHome.ts"
@@ -18,13 +18,6 @@ const deaf = {
   onNotification: () => Effect.void,
   onRequest: () => Effect.succeed(null)
 }
-
-/** What `start` holds is let go of at once when it fails, and otherwise when the caller's scope closes. */
-const holding = <A, E>(start: Effect.Effect<A, E, Scope.Scope>): Effect.Effect<A, E, Scope.Scope> =>
-  Effect.gen(function*() {
-    const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-    return yield* Scope.extend(start, scope).pipe(Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
-  })
 
 export const make = (config: CodexConfig): Effect.Effect<NativeEngine> =>
   Effect.gen(function*() {
@@ -52,10 +45,7 @@ export const make = (config: CodexConfig): Effect.Effect<NativeEngine> =>
         const codexHome = yield* prepared(activation.home)
         yield* CodexThread.checkBinding(activation.binding)
         yield* writeInstructions(settings, codexHome, activation.instructions)
-        const workFolder = yield* Effect.tryPromise({
-          try: () => realpath(activation.workFolder),
-          catch: () => unavailable(`its work folder does not exist: ${activation.workFolder}`)
-        })
+        const workFolder = yield* ActivationStart.workFolder("codex", activation.workFolder)
         const run = { codexHome, workFolder, runId: activation.runId }
         const open = (wire: CodexWire) =>
           Effect.gen(function*() {
@@ -65,7 +55,7 @@ export const make = (config: CodexConfig): Effect.Effect<NativeEngine> =>
             return yield* CodexThread.open(wire, { settings, activation, codexHome, workFolder })
           })
         return yield* CodexSession.make((listener) => CodexProcess.start(settings, run, listener), open)
-      }).pipe(holding)
+      }).pipe(ActivationStart.holding)
 
     return { kind: "codex", history, models, activate }
   })

@@ -2,17 +2,23 @@
 // It knows the few line forms that prove something; every other line, and garbage, is passed over.
 import { Effect, Option, Schema } from "effect"
 import { deliveryIdOfFirstLine } from "../../domain/DeliveryHeader.ts"
-import {
-  type Binding,
-  type HistoryBroken,
-  HistoryForeign,
-  type HistoryPosition,
-  HistoryShorter,
-  Receipt
-} from "../../domain/History.ts"
+import { type Binding, type HistoryBroken, type HistoryPosition, Receipt } from "../../domain/History.ts"
 import { type DeliveryId, TurnId } from "../../domain/Ids.ts"
 import type { NativeHistory } from "../../services/NativeEngine.ts"
-import * as RolloutFile from "./RolloutFile.ts"
+import * as HistoryFile from "../engine/HistoryFile.ts"
+
+/**
+ * Lines above this are passed over: no input, however escaped, makes one (the input limit is 1,048,576 characters of at
+ * most six bytes), and no other line is a proof.
+ */
+const maxLineBytes = 16 * 1024 * 1024
+
+/** Where the line's ordinal stands; the engine writes it right behind the time. */
+const headBytes = 200
+const ordinal = /^\{"timestamp":"[^"]*","ordinal":(\d{1,15}),/u
+
+/** What the engine calls a line. Garbage has no name, and is a place in the file all the same. */
+const entryOf = (head: Buffer): string => ordinal.exec(head.subarray(0, headBytes).toString("latin1"))?.[1] ?? ""
 
 const SessionMeta = Schema.Struct({
   type: Schema.Literal("session_meta"),
@@ -56,66 +62,66 @@ const decodeMeta = Schema.decodeOption(Schema.parseJson(SessionMeta))
 const decodeProof = Schema.decodeOption(Schema.parseJson(Schema.Union(UserEntry, UserText)))
 const decodeTurnEnd = Schema.decodeOption(Schema.parseJson(TurnEnd))
 
-/** Opens the binding's own file, whole up to the saved position; anything else says what is broken. */
 const openBound = (binding: Binding, known: HistoryPosition | null) =>
-  Effect.gen(function*() {
-    const { path } = binding
-    const file = yield* RolloutFile.open(path)
-    const first = yield* RolloutFile.firstLine(file)
-    if (first === null) return yield* RolloutFile.unreadable(path, "its first line is not complete")
-    const meta = decodeMeta(first.toString("utf8"))
-    if (Option.isNone(meta)) return yield* RolloutFile.unreadable(path, "it does not begin with a session's metadata")
-    const found = meta.value.payload.id
-    if (found !== binding.nativeId) return yield* new HistoryForeign({ path, expected: binding.nativeId, found })
-    if (known === null) return file
-    if (file.sizeBytes < known.offset) {
-      return yield* new HistoryShorter({ path, expectedBytes: known.offset, foundBytes: file.sizeBytes })
-    }
-    if (!(yield* RolloutFile.stands(file, known))) {
-      return yield* RolloutFile.unreadable(path, "the line before the saved position is not the one that was saved")
-    }
-    return file
-  })
+  Effect.map(
+    HistoryFile.openBound(binding, known, (line) =>
+      Option.getOrNull(Option.map(decodeMeta(line), (meta) =>
+        meta.payload))),
+    ({ file }) =>
+      file
+  )
+
+const lastPosition = (file: HistoryFile.HistoryFile) => HistoryFile.lastPosition(file, { headBytes, of: entryOf })
 
 const guard: NativeHistory["guard"] = (binding, known) =>
   Effect.scoped(Effect.gen(function*() {
     const file = yield* openBound(binding, known)
-    yield* RolloutFile.sync(file)
-    return yield* RolloutFile.lastPosition(file)
+    yield* HistoryFile.sync(file)
+    return yield* lastPosition(file)
   }))
 
+interface Proof {
+  readonly form: Receipt["form"]
+  readonly turnId: TurnId | null
+}
+
 /** What one line proves about this delivery, `null` for nothing. */
-const receiptIn = (line: RolloutFile.RolloutLine, deliveryId: DeliveryId): Receipt | null => {
+const proofIn = (line: HistoryFile.HistoryLine, deliveryId: DeliveryId): Proof | null => {
   const proof = decodeProof(line.bytes.toString("utf8"))
   if (Option.isNone(proof)) return null
   const { payload } = proof.value
-  const receipt = (form: Receipt["form"], turnId: TurnId | null) => {
-    const position = RolloutFile.positionOfLine(line)
-    return new Receipt({ entry: position.entry, form, turnId, position })
-  }
   if (payload.type === "item_completed") {
-    return payload.item.client_id === deliveryId ? receipt("entry", payload.turn_id ?? null) : null
+    return payload.item.client_id === deliveryId ? { form: "entry", turnId: payload.turn_id ?? null } : null
   }
   const text = payload.content[0]?.text ?? ""
   return deliveryIdOfFirstLine(text) === deliveryId
-    ? receipt("text-only", payload.internal_chat_message_metadata_passthrough?.turn_id ?? null)
+    ? { form: "text-only", turnId: payload.internal_chat_message_metadata_passthrough?.turn_id ?? null }
     : null
 }
 
 const findReceipt: NativeHistory["findReceipt"] = (binding, after, deliveryId) =>
   Effect.scoped(Effect.gen(function*() {
     const file = yield* openBound(binding, after)
-    const found = yield* RolloutFile.scan<Receipt | null>(
+    const receiptIn = (line: HistoryFile.HistoryLine) =>
+      Effect.gen(function*() {
+        const proof = proofIn(line, deliveryId)
+        if (proof === null) return null
+        const entry = entryOf(line.bytes)
+        const position = line.complete ? HistoryFile.positionBehind(line, entry) : yield* lastPosition(file)
+        return new Receipt({ entry, ...proof, position })
+      })
+    const found = yield* HistoryFile.fold<Receipt | null, HistoryBroken>(
       file,
-      { from: after.offset, needles: [deliveryId] },
+      { from: after.offset, maxLineBytes, overlong: "passed-over", holding: [deliveryId] },
       null,
-      (before, line) => {
-        const receipt = receiptIn(line, deliveryId)
-        return { state: receipt?.form === "entry" ? receipt : before ?? receipt, done: receipt?.form === "entry" }
-      }
+      (before, line) =>
+        Effect.map(receiptIn(line), (receipt) => ({
+          state: receipt?.form === "entry" ? receipt : before ?? receipt,
+          done: receipt?.form === "entry"
+        }))
     )
     // What a power cut could still take back is no proof yet.
-    if (found !== null) yield* RolloutFile.sync(file)
+    if (found !== null) yield* HistoryFile.sync(file)
     return Option.fromNullable(found)
   }))
 
@@ -123,18 +129,21 @@ const findReceipt: NativeHistory["findReceipt"] = (binding, after, deliveryId) =
 const endOf = (binding: Binding, after: HistoryPosition, turnId: TurnId) =>
   Effect.scoped(Effect.gen(function*() {
     const file = yield* openBound(binding, after)
-    const found = yield* RolloutFile.scan<(typeof TurnEnd.Type)["payload"] | null>(
+    const holding = [`"task_complete"`, `"turn_aborted"`]
+    const found = yield* HistoryFile.fold<(typeof TurnEnd.Type)["payload"] | null, never>(
       file,
-      { from: after.offset, needles: [`"task_complete"`, `"turn_aborted"`] },
+      { from: after.offset, maxLineBytes, overlong: "passed-over", holding },
       null,
       (before, line) => {
         const end = decodeTurnEnd(line.bytes.toString("utf8"))
-        return Option.isSome(end) && end.value.payload.turn_id === turnId
-          ? { state: end.value.payload, done: true }
-          : { state: before, done: false }
+        return Effect.succeed(
+          Option.isSome(end) && end.value.payload.turn_id === turnId
+            ? { state: end.value.payload, done: true }
+            : { state: before, done: false }
+        )
       }
     )
-    if (found !== null) yield* RolloutFile.sync(file)
+    if (found !== null) yield* HistoryFile.sync(file)
     return Option.fromNullable(found)
   }))
 
@@ -155,4 +164,4 @@ export const guardNew = (
   binding: Binding,
   folders: ReadonlyArray<string>
 ): Effect.Effect<HistoryPosition, HistoryBroken> =>
-  Effect.zipLeft(guard(binding, null), Effect.forEach(folders, RolloutFile.syncFolder, { discard: true }))
+  Effect.zipLeft(guard(binding, null), HistoryFile.syncFolders(folders))

@@ -3,9 +3,10 @@ import { Deferred, Effect, ExecutionStrategy, Exit, Scope } from "effect"
 import { supportedVersions } from "../../domain/Engine.ts"
 import type { EngineGone, EngineUnavailable } from "../../services/NativeEngine.ts"
 import { spawn } from "../process/ManagedProcess.ts"
+import { runMarker } from "../process/RunMarker.ts"
 import { unavailable } from "./CodexHome.ts"
 import { InitializeResult, unwantedNotifications } from "./CodexProtocol.ts"
-import { type CodexSettings, environmentOf, marker } from "./CodexSettings.ts"
+import { type CodexSettings, environmentOf } from "./CodexSettings.ts"
 import * as CodexWire from "./CodexWire.ts"
 
 /** For each of stdin close and TERM. The engine itself needs 50 ms. */
@@ -45,7 +46,7 @@ export const start = (
       args: ["app-server", "--strict-config"],
       cwd: workFolder,
       env: environmentOf(settings, codexHome),
-      marker: marker(runId),
+      marker: runMarker(runId),
       grace: stopGrace,
       stopBy: "stdin"
     }).pipe(Scope.extend(processScope), Effect.mapError((error) => unavailable(error.message)))

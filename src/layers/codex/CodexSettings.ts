@@ -3,6 +3,8 @@
 import { stringify } from "smol-toml"
 import type { RunId } from "../../domain/Ids.ts"
 import type { Activation } from "../../services/NativeEngine.ts"
+import { engineEnvironment, inheritedNames } from "../engine/EngineEnvironment.ts"
+import { runMarkerName } from "../process/RunMarker.ts"
 
 export type SandboxMode = "read-only" | "workspace-write" | "danger-full-access"
 export type ApprovalPolicy = "untrusted" | "on-request" | "never"
@@ -50,31 +52,9 @@ export const withDefaults = (config: CodexConfig): CodexSettings => ({
   ...config
 })
 
-/** The variable that marks every process of a run. */
-export const markerName = "FLEET_RUN"
-export const marker = (runId: string) => [markerName, runId] as const
-
-const inheritedNames = [
-  "PATH",
-  "HOME",
-  "USER",
-  "LOGNAME",
-  "SHELL",
-  "LANG",
-  "LC_ALL",
-  "LC_CTYPE",
-  "TZ",
-  "TERM",
-  "TMPDIR"
-]
-
 /** The engine's whole environment. What the host sets for its own Codex (`CODEX_*`, `OPENAI_*`) is not in it. */
 export const environmentOf = (settings: CodexSettings, codexHome: string): Record<string, string> => ({
-  ...Object.fromEntries(inheritedNames.flatMap((name) => {
-    const value = settings.hostEnvironment[name]
-    return value === undefined ? [] : [[name, value] as const]
-  })),
-  ...settings.extraEnvironment,
+  ...engineEnvironment(settings),
   CODEX_HOME: codexHome
 })
 
@@ -128,7 +108,7 @@ export const threadConfig = (
   },
   shell_environment_policy: {
     inherit: "all",
-    set: { [markerName]: runId, FLEET_SOCKET: tools.socketPath },
-    include_only: [...inheritedNames, markerName, "FLEET_SOCKET"]
+    set: { [runMarkerName]: runId, FLEET_SOCKET: tools.socketPath },
+    include_only: [...inheritedNames, runMarkerName, "FLEET_SOCKET"]
   }
 })

@@ -1,12 +1,13 @@
 // The adapter of Earendil Pi (`--mode rpc`) to the engine port: checks before a start, the start, and the check of what came up.
 // Pi bends what it cannot do without a word (model, level, missing file), so nothing it was asked for is taken as done.
-import { Effect, Exit, Ref, Scope } from "effect"
+import { Effect, Ref, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
-import { realpath, unlink } from "node:fs/promises"
+import { unlink } from "node:fs/promises"
 import { checkModel, ModelNotOffered, type ModelOffer } from "../../domain/Engine.ts"
 import type { Binding } from "../../domain/History.ts"
 import { RunId } from "../../domain/Ids.ts"
 import type { Activation, EngineGone, EngineUnavailable, NativeEngine } from "../../services/NativeEngine.ts"
+import * as ActivationStart from "../engine/ActivationStart.ts"
 import * as PiHistory from "./PiHistory.ts"
 import * as PiHome from "./PiHome.ts"
 import { extensionPath, makeVersionCheck, unavailable } from "./PiInstall.ts"
@@ -25,25 +26,19 @@ export interface PiConfig extends PiProgram {
 const notOffered = (setting: "model" | "effort", wanted: string, offered: ReadonlyArray<string>) =>
   new ModelNotOffered({ engine: "pi", setting, wanted, offered })
 
-const realFolder = (path: string) =>
-  Effect.tryPromise({
-    try: () => realpath(path),
-    catch: () => unavailable(`its work folder does not exist: ${path}`)
-  })
-
 /** The binding of this activation, its file checked; a new one only where none was ever saved. */
 const bind = (activation: Activation, home: PiHome.PiHome) =>
   Effect.gen(function*() {
     const { binding, workFolder } = activation
     if (binding === null) {
       return yield* PiHistory.create(home.sessionFolder, workFolder).pipe(
-        Effect.mapError((error) => unavailable(`its session file could not be made: the system says ${error.code}`))
+        Effect.mapError((error) => unavailable(`its session file could not be made: ${error.reason}`))
       )
     }
     const broken = (error: { readonly message: string }) => unavailable(error.message)
     yield* Effect.mapError(PiHistory.history.guard(binding, null), broken)
     const folder = yield* Effect.mapError(PiHistory.workFolderOf(binding), broken)
-    if ((yield* realFolder(folder)) !== (yield* realFolder(workFolder))) {
+    if ((yield* ActivationStart.workFolder("pi", folder)) !== (yield* ActivationStart.workFolder("pi", workFolder))) {
       return yield* unavailable(`its history works in ${folder}, and the agent now in ${workFolder}`)
     }
     return binding
@@ -125,7 +120,7 @@ export const make = (config: PiConfig): Effect.Effect<NativeEngine> =>
       activation: Activation
     ): Effect.Effect<PiSession.PiSession, EngineUnavailable | ModelNotOffered | EngineGone, Scope.Scope> =>
       Effect.gen(function*() {
-        yield* realFolder(activation.workFolder)
+        yield* ActivationStart.workFolder("pi", activation.workFolder)
         const home = yield* prepare(activation.home)
         const choice = checkModel("pi", activation, yield* offersOf(home, activation.runId))
         if (choice instanceof ModelNotOffered) return yield* choice
@@ -156,17 +151,6 @@ export const make = (config: PiConfig): Effect.Effect<NativeEngine> =>
       kind: "pi",
       history: PiHistory.history,
       models,
-      activate: (activation) =>
-        // A scope of its own, closed at once where the start fails: nothing half-started waits for the caller's end.
-        Effect.uninterruptibleMask((restore) =>
-          Effect.gen(function*() {
-            const outer = yield* Effect.scope
-            const inner = yield* Scope.fork(outer, outer.strategy)
-            const session = yield* restore(Scope.extend(begin(activation), inner)).pipe(
-              Effect.onError((cause) => Scope.close(inner, Exit.failCause(cause)))
-            )
-            return session
-          })
-        )
+      activate: (activation) => ActivationStart.holding(begin(activation))
     }
   })

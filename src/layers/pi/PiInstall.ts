@@ -3,8 +3,8 @@ import { Effect, Either, Ref, Schema } from "effect"
 import { readFile, realpath, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { supportedVersions } from "../../domain/Engine.ts"
 import { EngineUnavailable } from "../../services/NativeEngine.ts"
+import { checkVersion } from "../engine/ActivationStart.ts"
 
 export const unavailable = (reason: string) => new EngineUnavailable({ engine: "pi", reason })
 
@@ -51,11 +51,7 @@ export const makeVersionCheck = (cliPath: string) =>
         if (cached !== null && (yield* signatureOf(cached.path)) === cached.signature) return
         yield* Ref.set(cache, null)
         const { path, version } = yield* manifestOf(cliPath)
-        if (!supportedVersions.pi.includes(version)) {
-          return yield* unavailable(
-            `version ${version} is installed, and ${supportedVersions.pi.join(", ")} is supported`
-          )
-        }
+        yield* checkVersion("pi", version)
         const signature = yield* signatureOf(path)
         if (signature !== null) yield* Ref.set(cache, { path, signature })
       })

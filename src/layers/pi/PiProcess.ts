@@ -2,7 +2,9 @@
 import { Effect, type Scope } from "effect"
 import type { RunId } from "../../domain/Ids.ts"
 import type { EngineUnavailable } from "../../services/NativeEngine.ts"
+import { engineEnvironment } from "../engine/EngineEnvironment.ts"
 import { type ManagedProcess, spawn } from "../process/ManagedProcess.ts"
+import { runMarker } from "../process/RunMarker.ts"
 import type { PiHome } from "./PiHome.ts"
 import { unavailable } from "./PiInstall.ts"
 
@@ -11,16 +13,11 @@ export interface PiProgram {
   readonly cliPath: string
   /** The Node binary that runs it; absolute. */
   readonly nodePath: string
-  /** The daemon's own environment. Only what `passed` names goes on to Pi: no `PI_*`, no provider key, no token. */
+  /** The daemon's own environment. Only the allowed names go on to Pi: no `PI_*`, no provider key, no token. */
   readonly hostEnvironment: Readonly<Record<string, string | undefined>>
   /** What the owner gives on purpose, a proxy for instance. */
   readonly extraEnvironment: Readonly<Record<string, string>>
 }
-
-const passed = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR"]
-
-/** The variable that marks a run's processes. */
-export const runMarker = "FLEET_RUN"
 
 /** How long each of stdin close and SIGTERM may take. Pi itself needs 30 ms. */
 const grace = "5 seconds"
@@ -29,21 +26,14 @@ export const environmentOf = (
   program: Pick<PiProgram, "hostEnvironment" | "extraEnvironment">,
   home: PiHome,
   socketPath: string | null
-): Record<string, string> => {
-  const inherited = passed.flatMap((name) => {
-    const value = program.hostEnvironment[name]
-    return value === undefined ? [] : [[name, value] as const]
-  })
-  return {
-    ...Object.fromEntries(inherited),
-    ...program.extraEnvironment,
-    PI_CODING_AGENT_DIR: home.folder,
-    PI_OFFLINE: "1",
-    PI_SKIP_VERSION_CHECK: "1",
-    PI_TELEMETRY: "0",
-    ...(socketPath === null ? {} : { FLEET_SOCKET: socketPath })
-  }
-}
+): Record<string, string> => ({
+  ...engineEnvironment(program),
+  PI_CODING_AGENT_DIR: home.folder,
+  PI_OFFLINE: "1",
+  PI_SKIP_VERSION_CHECK: "1",
+  PI_TELEMETRY: "0",
+  ...(socketPath === null ? {} : { FLEET_SOCKET: socketPath })
+})
 
 /**
  * `--no-approve` and `--no-extensions`: nothing that lies in a work folder runs inside Pi, only what is named here.
@@ -64,7 +54,7 @@ export const start = (
     args: [program.cliPath, "--mode", "rpc", "-na", "-ne", ...run.args],
     cwd: run.workFolder,
     env: environmentOf(program, home, run.socketPath),
-    marker: [runMarker, run.runId],
+    marker: runMarker(run.runId),
     grace,
     stopBy: "stdin"
   }).pipe(Effect.mapError((error) => unavailable(error.message)))

@@ -206,6 +206,42 @@ live("[C-11] a torn last line is ended by the engine, and the saved position sta
     yield* again.until("TurnEnded")
   }))
 
+live(
+  "[D-01] a last line that lacks its line feed alone is shown to the model, and is the receipt",
+  () =>
+    Effect.gen(function*() {
+      const test = yield* setUp()
+      const { history } = test.engine
+      const { binding, start } = yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* activate(test)
+        const start = yield* history.guard(session.binding, null)
+        yield* deliver(test, session, start, newDelivery())
+        yield* session.until("TurnEnded")
+        return { binding: session.binding, start }
+      }))
+      // Cut right behind the text that the model will see, once with the whole line and once without its last byte.
+      const lines = readFileSync(binding.path, "utf8").split("\n")
+      const at = lines.findIndex((line) => line.includes(`"role":"user"`) && line.includes("⟦fleet delivery"))
+      const whole = lines.slice(0, at + 1).join("\n")
+      const delivered = deliveryIdOfFirstLine(/⟦[^"\\]*/u.exec(lines[at] ?? "")?.[0] ?? "")
+      if (delivered === null) return expect.unreachable()
+      const shown: Array<number> = []
+      for (const cut of [whole, whole.slice(0, -1)]) {
+        writeFileSync(binding.path, cut)
+        const receipt = yield* history.findReceipt(binding, start, delivered)
+        expect(Option.isSome(receipt)).toBe(cut === whole)
+        yield* Effect.scoped(Effect.gen(function*() {
+          const session = yield* activate(test, { binding, runId: newRun() })
+          const known = Option.match(receipt, { onNone: () => start, onSome: ({ position }) => position })
+          yield* deliver(test, session, known, newDelivery())
+          yield* session.until("TurnEnded")
+        }))
+        shown.push((yield* test.scripted.requests.get).at(-1)?.itemCount ?? 0)
+      }
+      expect(shown[0]).toBe((shown[1] ?? 0) + 1)
+    })
+)
+
 live("[N-02] an interrupt stops the turn that it names and no other", () =>
   Effect.gen(function*() {
     const test = yield* setUp()

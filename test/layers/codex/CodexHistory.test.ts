@@ -157,14 +157,22 @@ it.scopedLive("[D-01] the receipt is the user entry with the delivery's client I
 it.scopedLive("[D-01] text without its entry is a receipt of its own kind; a torn line is none", () =>
   Effect.gen(function*() {
     const text = inputOf(delivery, "Hello")
-    const binding = yield* fileOf(meta(), userText(1, text).trimEnd())
+    const whole = userText(1, text)
+    const binding = yield* fileOf(meta(), whole.slice(0, -2))
     const before = yield* history.guard(binding, null)
     expect(yield* history.findReceipt(binding, before, delivery)).toEqual(Option.none())
+
+    // Its LF alone is missing: the engine loads it, so it proves; but it is no place to go on from.
+    appendFileSync(binding.path, whole.slice(-2, -1))
+    const early = Option.getOrThrow(yield* history.findReceipt(binding, before, delivery))
+    expect(early).toMatchObject({ entry: "1", form: "text-only", turnId: turn, position: before })
+    expect(yield* history.guard(binding, before)).toEqual(before)
 
     appendFileSync(binding.path, "\n")
     appendFileSync(binding.path, userEntry(2, delivery, text).slice(0, -20))
     const receipt = Option.getOrThrow(yield* history.findReceipt(binding, before, delivery))
     expect(receipt).toMatchObject({ entry: "1", form: "text-only", turnId: turn })
+    expect(receipt.position.offset).toBe(Buffer.byteLength(meta() + whole))
 
     // The engine ends a torn line when it goes on, and it stays as garbage.
     appendFileSync(binding.path, `\n${userText(3, inputOf(other, "next"))}`)
@@ -231,7 +239,10 @@ it.scopedLive("[D-01] the end of exactly that turn is read from the history", ()
     )
     expect(yield* history.turnEnd(binding, start, turn)).toEqual(Option.none())
     expect(yield* history.turnEnd(binding, start, second)).toEqual(Option.some("completed"))
-    appendFileSync(binding.path, line(5, "event_msg", { type: "turn_aborted", turn_id: turn, reason: "interrupted" }))
+    const aborted = line(5, "event_msg", { type: "turn_aborted", turn_id: turn, reason: "interrupted" })
+    appendFileSync(binding.path, aborted.slice(0, -2))
+    expect(yield* history.turnEnd(binding, start, turn)).toEqual(Option.none())
+    appendFileSync(binding.path, aborted.slice(-2, -1))
     expect(yield* history.turnEnd(binding, start, turn)).toEqual(Option.some("aborted"))
   }))
 
