@@ -10,8 +10,6 @@ import { harmless } from "./PiTurn.ts"
 
 const outputLineLimitBytes = 32 * 1024 * 1024
 const maxPendingRequests = 16
-/** After the process has ended: how long its last output may still come. */
-const drainTime = "2 seconds"
 
 /** Why the wire was cut. */
 class Cut extends Schema.TaggedError<Cut>()("Cut", { reason: Schema.String }) {
@@ -68,8 +66,13 @@ export const make = <E>(
     const pending = new Map<string, Deferred.Deferred<PiResponse>>()
     const permits = yield* Effect.makeSemaphore(maxPendingRequests)
     let asked = 0
+    let inputSent = false
 
-    const send = (command: PiCommand) => process.write(encodeCommand(command))
+    const send = (command: PiCommand) =>
+      Effect.suspend(() => {
+        inputSent ||= command.type === "prompt"
+        return process.write(encodeCommand(command))
+      })
 
     const onLine = (line: string) =>
       Effect.gen(function*() {
@@ -104,16 +107,17 @@ export const make = <E>(
       Effect.as(null),
       Effect.catchAll((error) => Effect.succeed(error.message))
     )
-    const ownEnd = process.end.pipe(Effect.zipLeft(Effect.sleep(drainTime)), Effect.as(null))
     const reader = Effect.gen(function*() {
       const reason = yield* Effect.raceFirst(
-        Effect.disconnect(Effect.raceFirst(output, ownEnd)),
+        output,
         Effect.catchAll(Deferred.await(cut), (error) => Effect.succeed(error.reason))
       )
       yield* stop
       const end = yield* process.end
       const how = end.signal === null ? `it exited with code ${end.code}` : `it was ended by ${end.signal}`
-      const told = reason ?? [how, harmless(end.stderrTail)].filter((part) => part !== "").join(": ")
+      // Before the first input it has taken nothing, so its own words only say why it would not start.
+      const words = inputSent ? "" : harmless(end.stderrTail)
+      const told = reason ?? [how, words].filter((part) => part !== "").join(": ")
       yield* listener.onEnd
       yield* Deferred.fail(gone, new EngineGone({ engine: "pi", reason: told }))
       yield* Deferred.succeed(ended, told)

@@ -43,6 +43,7 @@ export interface ProcessEnd {
 
 export interface ManagedProcess {
   readonly pid: number
+  /** Ends with the output, and `drainTime` after the process at the latest, whoever else holds the pipe. */
   readonly stdout: Stream.Stream<Uint8Array>
   /** Writes all bytes or fails; waits while the pipe is full. */
   readonly write: (bytes: string) => Effect.Effect<void, ProcessGone>
@@ -51,6 +52,8 @@ export interface ManagedProcess {
 }
 
 const stderrTailBytes = 4096
+/** How long the last output of a process that has ended may still come. */
+const drainTime = "2 seconds"
 
 const signalGroup = (pid: number, signal: NodeJS.Signals) =>
   Effect.sync(() => {
@@ -116,6 +119,7 @@ export const spawn = (spec: ProcessSpec): Effect.Effect<ManagedProcess, SpawnFai
       { closeOnDone: false }
     ).pipe(
       Stream.catchAll(() => Stream.empty),
+      Stream.interruptWhen(Effect.zipRight(Deferred.await(ended), Effect.sleep(drainTime))),
       Stream.ensuring(Effect.sync(() => child.stdout.resume()))
     )
     return { pid, stdout, write, end: Deferred.await(ended) }

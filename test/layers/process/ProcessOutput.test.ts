@@ -9,7 +9,7 @@ const start = (script: string) =>
     command: process.execPath,
     args: ["-e", script],
     cwd: tmpdir(),
-    env: {},
+    env: { PATH: "/usr/bin:/bin" },
     marker: ["PROCESS_OUTPUT_TEST", String(process.pid)],
     grace: "10 seconds",
     stopBy: "stdin"
@@ -41,4 +41,19 @@ describe("ProcessOutput", () => {
       }))
       expect(yield* child.end).toMatchObject({ code: 7, signal: null })
     }))
+
+  it.live(
+    "the output ends soon after the child, though something that it left holds the pipe",
+    () =>
+      Effect.gen(function*() {
+        const leave =
+          "require('child_process').spawn('sleep', ['60'], { detached: true, stdio: ['ignore', 'inherit', 'ignore'] }).unref()"
+        const heard = yield* Effect.scoped(Effect.gen(function*() {
+          const child = yield* start(`${leave}; require('fs').writeSync(1, 'last words'); process.exit(0)`)
+          return yield* child.stdout.pipe(Stream.decodeText(), Stream.mkString, Effect.timeout("10 seconds"))
+        }))
+        expect(heard).toBe("last words")
+      }),
+    15_000
+  )
 })
