@@ -25,22 +25,33 @@ const errorMaxLength = 500
 export const harmless = (words: string): string =>
   words.replace(/[\p{Cc}\s]+/gu, " ").replace(/[\w+/=.-]{24,}/gu, "[…]").trim().slice(0, errorMaxLength)
 
+/** Where Pi puts the provider's status, in front of its words: `… API error (401): …` or `401: …`. */
+const statusInFront = /^(?:[^():\n]{1,100} \(([45]\d\d)\):|([45]\d\d)[: ])/u
+
+/** The kind and status only: the provider's own words may quote the input. */
+const failureOf = ({ errorMessage, stopReason }: PiMessage): string => {
+  switch (stopReason) {
+    case undefined:
+      return "the model gave no answer"
+    case "length":
+      return "the answer reached the model's output limit"
+    case "error": {
+      const [, behindName, bare] = statusInFront.exec(errorMessage ?? "") ?? []
+      const status = behindName ?? bare
+      return status === undefined ? "the provider failed" : `the provider failed (HTTP ${status})`
+    }
+    default:
+      return "the answer ended in an unknown way"
+  }
+}
+
 type Ended = Extract<EngineEvent, { readonly _tag: "TurnEnded" }>
 
 const endOf = (turnId: TurnId, aborted: boolean, last: PiMessage | null): Ended => {
   const end = (status: Ended["status"], error: string | null): Ended => ({ _tag: "TurnEnded", turnId, status, error })
   if (aborted || last?.stopReason === "aborted") return end("interrupted", null)
-  switch (last?.stopReason) {
-    case "stop":
-    case "toolUse":
-      return end("completed", null)
-    case "length":
-      return end("failed", "the answer reached the model's output limit")
-    case undefined:
-      return end("failed", "the model gave no answer")
-    default:
-      return end("failed", harmless(last?.errorMessage ?? `the answer ended with "${last?.stopReason}"`))
-  }
+  if (last?.stopReason === "stop" || last?.stopReason === "toolUse") return end("completed", null)
+  return end("failed", failureOf(last ?? { role: "assistant" }))
 }
 
 /** What an event does to the turn, and what the caller is told. Nothing that Pi does by itself is anybody's turn. */

@@ -196,9 +196,7 @@ describe("PiEngine", () => {
         const script = { status: 401, message: `Incorrect API key provided: ${key}` }
         yield* session.submit({ deliveryId, text: Pi.inputOf(deliveryId, script) })
         const ended = yield* session.until("TurnEnded")
-        expect(ended.status).toBe("failed")
-        expect(ended.error).toContain("Incorrect API key provided")
-        expect(ended.error).not.toContain(key)
+        expect(ended).toMatchObject({ status: "failed", error: "the provider failed (HTTP 401)" })
         expect(Option.isSome(yield* test.engine.history.findReceipt(session.binding, before, deliveryId))).toBe(true)
       }),
     timeoutMs

@@ -87,13 +87,33 @@ describe("PiProtocol", () => {
     expect(end(false, { stopReason: "toolUse" })).toEqual(ended("completed"))
     expect(end(true, { stopReason: "stop" })).toEqual(ended("interrupted"))
     expect(end(false, { stopReason: "aborted" })).toEqual(ended("interrupted"))
-    expect(end(false, { stopReason: "error", errorMessage: "overloaded" })).toEqual(ended("failed", "overloaded"))
+    expect(end(false, { stopReason: "surprise" })).toEqual(ended("failed", "the answer ended in an unknown way"))
     expect(end(false, { stopReason: "length" })).toEqual(ended("failed", expect.stringContaining("output limit")))
     expect(end(false, null)).toEqual(ended("failed", "the model gave no answer"))
     expect(advance(idle, { type: "agent_settled", aborted: false })).toEqual([idle, []])
     expect(harmless(`key sk-${"a1".repeat(20)} ${"word ".repeat(200)}`)).toMatch(/^key \[…\] word/u)
     expect(harmless("word ".repeat(200)).length).toBe(500)
     expect(harmless("two\r\n\u001b[31mlines\n")).toBe("two [31mlines")
+  })
+
+  it("a failure is told by kind and status, and never in the provider's words", () => {
+    const errorOf = (errorMessage: string | undefined) => {
+      const turn: PiTurn = { _tag: "Running", deliveryId: Pi.newDelivery(), reported: true, last: null }
+      const message = {
+        role: "assistant",
+        stopReason: "error",
+        ...(errorMessage === undefined ? {} : { errorMessage })
+      }
+      const [failed] = advance(turn, { type: "message_end", message })
+      const [, events] = advance(failed, { type: "agent_settled", aborted: false })
+      return events.flatMap((event) => event._tag === "TurnEnded" ? [event.error] : [])
+    }
+    for (const words of ["some-provider API error (401): secret", "401: secret", `401 {"message":"secret"}`]) {
+      expect(errorOf(words)).toEqual(["the provider failed (HTTP 401)"])
+    }
+    for (const words of [undefined, "", "secret", "4012: secret", "200: secret", "secret: (404): secret"]) {
+      expect(errorOf(words)).toEqual(["the provider failed"])
+    }
   })
 
   it("retries are one turn, and what Pi does without an input is nobody's", () => {
