@@ -16,6 +16,8 @@ export interface Outcome {
   readonly messages: number
   readonly deliveries: number
   readonly answers: number
+  /** Messages that an agent was told of as unknown, after the machine went down. */
+  readonly told: number
   readonly kills: Record<string, number>
   readonly virtualSeconds: number
 }
@@ -153,17 +155,20 @@ export const run = (
 
     const sent: Array<Invariants.SentMessage> = []
     const numbers = new Map<RoomId, number>()
+    const sayIn = (roomId: RoomId, depthLag: number) =>
+      Effect.gen(function*() {
+        const number = (numbers.get(roomId) ?? 0) + 1
+        numbers.set(roomId, number)
+        const content = { msgtype: "m.text", body: `number ${number}` }
+        const eventId = yield* memory.human.send(SimulatedFleet.alice, roomId, content, { depthLag })
+        sent.push({ eventId, roomId, number, late: depthLag > 0 })
+      })
     const say = Effect.gen(function*() {
       const roomId = rooms[random.between(0, rooms.length)]
       if (roomId === undefined) return
-      const number = (numbers.get(roomId) ?? 0) + 1
-      numbers.set(roomId, number)
-      const eventId = yield* memory.human.send(SimulatedFleet.alice, roomId, {
-        msgtype: "m.text",
-        body: `number ${number}`
-      })
-      sent.push({ eventId, roomId, number })
+      yield* sayIn(roomId, 0)
     })
+    const burst = random.chance(0.2)
 
     const nemesis = Effect.gen(function*() {
       yield* pause(rates.nemesis / 4, rates.nemesis)
@@ -207,6 +212,14 @@ export const run = (
       yield* pause(0, 3_000)
       yield* say
     }
+    // More than one collection takes, some of it stored behind its place in the room as concurrent writers do: windows are
+    // then taken in parts, and pages bring again what was given.
+    const [crowded] = rooms
+    if (burst && crowded !== undefined) {
+      for (let left = random.between(110, 230); left > 0; left--) {
+        yield* sayIn(crowded, random.chance(0.2) ? random.between(1, 4) : 0)
+      }
+    }
     yield* pause(0, 10_000)
 
     // Healed: no new fault, everything runs; what was accepted must now come through by itself.
@@ -249,6 +262,10 @@ export const run = (
       messages: sent.length,
       deliveries: SimulatedFleet.agents.reduce((sum, agent) => sum + givenTo(agent.agentId).length, 0),
       answers: answers.replies.size,
+      told: SimulatedFleet.agents.reduce(
+        (sum, agent) => sum + givenTo(agent.agentId).filter((one) => one.told).length,
+        0
+      ),
       kills,
       virtualSeconds: Math.round((now() - startedAt) / 1000)
     }

@@ -1,0 +1,5 @@
+// The odd half of the simulation's seeds.
+import { it } from "@effect/vitest"
+import { campaign, campaignTimeout, claim } from "./Campaign.ts"
+
+it.live(claim, () => campaign(1), campaignTimeout)
