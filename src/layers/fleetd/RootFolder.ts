@@ -3,15 +3,17 @@
 import { Effect, Schema } from "effect"
 import { chmod, lstat, mkdir, open as openFile, realpath, stat } from "node:fs/promises"
 import { join, resolve } from "node:path"
+import { systemCode } from "../files/SystemCode.ts"
 import { maxSocketPathBytes } from "../http/ScopedHttpServer.ts"
 
 export class RootUnusable extends Schema.TaggedError<RootUnusable>()("RootUnusable", {
   path: Schema.String,
-  problem: Schema.Literal("missing", "not-a-folder", "foreign", "not-private", "too-long", "unreadable")
+  problem: Schema.Literal("missing", "broken-link", "not-a-folder", "foreign", "not-private", "too-long", "unreadable")
 }) {
   override get message(): string {
     const told = {
       missing: `There is no fleet in ${this.path}. Make one with: fleet init --root ${this.path}`,
+      "broken-link": `${this.path} is a link that leads nowhere. Remove it, or choose another place with --root`,
       "not-a-folder": `${this.path} is not a folder. Choose another place with --root`,
       foreign: `${this.path} belongs to another user. Choose a folder of your own with --root`,
       "not-private": `${this.path} can be opened by other users. Close it with: chmod 700 ${this.path}`,
@@ -30,8 +32,13 @@ export const logPath = (root: string): string => join(root, "fleetd.log")
 /** The private folder of an agent's engine. */
 export const homePath = (root: string, agentId: string): string => join(root, "homes", agentId)
 
-const codeOf = (cause: unknown): string =>
-  typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string" ? cause.code : "?"
+const isLink = (path: string) => Effect.promise(() => lstat(path).then((found) => found.isSymbolicLink(), () => false))
+
+const problemOf = (code: string | null, link: boolean): RootUnusable["problem"] => {
+  if (link && (code === "ENOENT" || code === "ELOOP")) return "broken-link"
+  if (code === "ENOENT") return "missing"
+  return code === "ENOTDIR" ? "not-a-folder" : "unreadable"
+}
 
 /** The folder's real path, after the checks. A link is followed: what it leads to must be this user's own all the same. */
 const checked = (path: string) =>
@@ -42,11 +49,8 @@ const checked = (path: string) =>
         const real = await realpath(path)
         return [real, await stat(real)] as const
       },
-      catch: (cause) => {
-        const code = codeOf(cause)
-        return fail(code === "ENOENT" ? "missing" : code === "ENOTDIR" ? "not-a-folder" : "unreadable")
-      }
-    })
+      catch: (cause) => systemCode(cause)
+    }).pipe(Effect.catchAll((code) => Effect.flatMap(isLink(path), (link) => fail(problemOf(code, link)))))
     if (!found.isDirectory()) return yield* fail("not-a-folder")
     if (found.uid !== process.getuid?.()) return yield* fail("foreign")
     if ((found.mode & 0o077) !== 0) return yield* fail("not-private")
@@ -70,7 +74,7 @@ export const create = (path: string): Effect.Effect<string, RootUnusable> => {
       await mkdir(folder, { recursive: true, mode: 0o700 })
     },
     catch: (cause) =>
-      new RootUnusable({ path: folder, problem: codeOf(cause) === "ENOTDIR" ? "not-a-folder" : "unreadable" })
+      new RootUnusable({ path: folder, problem: systemCode(cause) === "ENOTDIR" ? "not-a-folder" : "unreadable" })
   }).pipe(Effect.zipRight(checked(folder)))
 }
 
