@@ -148,23 +148,29 @@ const answers = (url: string, running: () => boolean, log: string) =>
     )
   })
 
-/** alice agrees: she sends the code to the bot, reads the roster, and confirms. */
-const approve = (alice: Person, bot: UserId, code: string) =>
+/** A chat of this person with the bot, which takes part by now. */
+export const chatWith = (person: Person, bot: UserId) =>
   Effect.gen(function*() {
-    const roomId = yield* alice.createRoom({ name: null, invite: [bot], isDirect: true })
-    const botJoined = (roomId_: string, sender: string) => roomId_ === roomId && sender === bot
-    yield* alice.waitFor(
+    const roomId = yield* person.createRoom({ name: null, invite: [bot], isDirect: true })
+    yield* person.waitFor(
       "the bot",
-      (seen) => botJoined(seen.roomId, seen.event.sender) && seen.event.type === "m.room.member",
+      ({ event, roomId: room }) => room === roomId && event.sender === bot && event.type === "m.room.member",
       "60 seconds"
     )
-    yield* alice.send(roomId, code)
-    const review = yield* alice.waitFor(
+    return roomId
+  })
+
+/** The owner agrees: sends the code to the bot, reads the roster, and confirms. */
+export const approve = (owner: Person, bot: UserId, code: string) =>
+  Effect.gen(function*() {
+    const roomId = yield* chatWith(owner, bot)
+    yield* owner.send(roomId, code)
+    const review = yield* owner.waitFor(
       "the bot's review of the roster",
-      (seen) => botJoined(seen.roomId, seen.event.sender) && textOf(seen).includes(`confirm ${code}`),
+      (seen) => seen.roomId === roomId && seen.event.sender === bot && textOf(seen).includes(`confirm ${code}`),
       "60 seconds"
     )
-    yield* alice.send(roomId, `confirm ${code}`)
+    yield* owner.send(roomId, `confirm ${code}`)
     return textOf(review)
   })
 
