@@ -15,7 +15,7 @@ export const theRoom = RoomId.make("!room")
 export interface FakeCrossfire {
   readonly layer: Layer.Layer<CrossfireClient>
   /** A message of the owner in the room; it wakes the agent unless `kind` says otherwise. */
-  readonly say: (text: string, kind?: "wake" | "context") => Effect.Effect<EventId>
+  readonly say: (text: string, kind?: RoomRecord["kind"]) => Effect.Effect<EventId>
   readonly acknowledgments: ReadonlyArray<Acknowledgment>
   readonly sent: ReadonlyArray<OutgoingMessage>
   readonly notices: ReadonlyArray<string>

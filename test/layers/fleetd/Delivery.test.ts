@@ -73,6 +73,18 @@ it.scoped("[M-05] a message that wakes nobody travels with the next one that doe
     expect(inputs(memory)).toHaveLength(1)
   }))
 
+it.scoped("[M-09] the agent's own messages and control notices are never given, and what was read past them is read once", () =>
+  Effect.gen(function*() {
+    const { crossfire, daemon, memory } = yield* setting(steady)
+    yield* daemon
+    yield* crossfire.say("mine", "own")
+    yield* crossfire.say("a notice", "control")
+    const asked = yield* crossfire.say("a question")
+    yield* pass
+    expect(eventsIn(inputs(memory))).toStrictEqual([asked])
+    expect(crossfire.acknowledgments[0]?.cursors[0]?.cursor.from).toBe("s3")
+  }))
+
 it.scoped("[D-03] an engine that dies before the entry gets the same input again, one that dies after it does not", () =>
   Effect.gen(function*() {
     const { crossfire, daemon, memory } = yield* setting(scripted([{ dieBefore: true }, { dieAfter: true }]))
