@@ -30,7 +30,7 @@ const copies = (folder: string): ReadonlyArray<string> => {
     const inner = name.startsWith("@")
       ? readdirSync(join(modules, name)).map((scoped) => join(modules, name, scoped))
       : [join(modules, name)]
-    return inner.flatMap((path) => [...(path.endsWith("/better-sqlite3") ? [path] : []), ...copies(path)])
+    return inner.flatMap((path) => [...(path.endsWith("node_modules/better-sqlite3") ? [path] : []), ...copies(path)])
   })
 }
 
