@@ -1,10 +1,16 @@
-// Reads the numbered messages off a native history file with nothing of the product's own reading code: the proof of the
-// end-to-end tests must not rest on what it proves.
+// Reads our messages and a conversation's own ID off a native history file with nothing of the product's own reading code:
+// the proof of the end-to-end tests must not rest on what it proves.
 import { readFileSync } from "node:fs"
 
 interface Line {
   readonly type?: unknown
-  readonly payload?: { readonly type?: unknown; readonly role?: unknown; readonly content?: unknown }
+  readonly id?: unknown
+  readonly payload?: {
+    readonly id?: unknown
+    readonly type?: unknown
+    readonly role?: unknown
+    readonly content?: unknown
+  }
   readonly message?: { readonly role?: unknown; readonly content?: unknown }
 }
 
@@ -35,3 +41,10 @@ export const messagesIn = (path: string): ReadonlyArray<{ readonly eventId: stri
   userTexts(path).flatMap((text) =>
     [...text.matchAll(block)].map((match) => ({ eventId: match[1] ?? "", text: match[2] ?? "" }))
   )
+
+/** What the engine calls this conversation, from the file's first line. Codex: `session_meta`; Pi: `session`. */
+export const nativeIdOf = (path: string): string => {
+  const first = JSON.parse(readFileSync(path, "utf8").split("\n")[0] ?? "") as Line
+  const id = first.type === "session_meta" ? first.payload?.id : first.type === "session" ? first.id : undefined
+  return typeof id === "string" ? id : ""
+}
