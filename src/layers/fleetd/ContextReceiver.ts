@@ -3,7 +3,7 @@
 import { Clock, Duration, Effect, Option } from "effect"
 import { StaleGeneration } from "../../domain/api/CrossfireErrors.ts"
 import type { FleetAgent } from "../../domain/FleetAgent.ts"
-import type { AgentId, ContextKey } from "../../domain/Ids.ts"
+import type { AgentId, ContextKey, EventId } from "../../domain/Ids.ts"
 import type { Level } from "../../domain/Level.ts"
 import { maxFailures, type Publication } from "../../domain/Publication.ts"
 import { AgentLevels } from "../../services/AgentLevels.ts"
@@ -62,6 +62,8 @@ export const make = (parts: {
     /** For the one that is submitted: when it was, and how long the next look at the file waits. */
     let receipt = { sinceNanos: 0n, pollMillis: 25 }
     let emptyWaitMillis = 1_000
+    /** Removed before the prepared input was collected, so it has them as removed ones. Unknown after a restart. */
+    let removedBefore: ReadonlySet<EventId> = new Set()
 
     const view = (): ReceiverView =>
       active === null
@@ -195,9 +197,12 @@ export const make = (parts: {
         }
       })
 
+    const removedIn = (level: Level): ReadonlySet<EventId> =>
+      new Set(level.redactions.map((redaction) => redaction.eventId))
+
     const redactedIn = (level: Level, publication: Publication): boolean => {
-      const gone = new Set(level.redactions.map((redaction) => redaction.eventId))
-      return publication.events.some((event) => gone.has(event.eventId))
+      const gone = removedIn(level)
+      return publication.events.some(({ eventId }) => gone.has(eventId) && !removedBefore.has(eventId))
     }
 
     /** With the gate open and no turn running: what comes next here, and the step towards it. */
@@ -236,6 +241,7 @@ export const make = (parts: {
             return again
           }
           case "batch": {
+            removedBefore = removedIn(level)
             if (yield* parts.preparation.batch(stamp, agent, context, level, wakes, position)) {
               emptyWaitMillis = 1_000
               return again

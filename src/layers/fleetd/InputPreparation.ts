@@ -16,7 +16,7 @@ import {
 import type { Level } from "../../domain/Level.ts"
 import { CoveredEvent, Publication, type PublicationKind } from "../../domain/Publication.ts"
 import { Artifacts } from "../../services/Artifacts.ts"
-import { Collector } from "../../services/Collector.ts"
+import { type Collected, Collector } from "../../services/Collector.ts"
 import type { LeaseStamp } from "../../services/CrossfireClient.ts"
 import { DirectInputs } from "../../services/DirectInputs.ts"
 import { Publications } from "../../services/Publications.ts"
@@ -24,6 +24,8 @@ import { nextUuid } from "./Uuids.ts"
 
 /** Items that one input takes; the rest waits for the next. */
 const maxItemsPerInput = 50
+
+const nothing: Collected = { records: [], rooms: [], moves: [], failedRooms: [] }
 
 const encoder = new TextEncoder()
 const byteLength = (text: string): number => encoder.encode(text).length
@@ -89,9 +91,14 @@ export const make = (config: { readonly maxInputBytes: number }) =>
     ) =>
       Effect.gen(function*() {
         const items = yield* inputs.waiting(agent.agentId, context, maxItemsPerInput)
-        const collected = wakes
-          ? yield* collector.collect(stamp, agent, level)
-          : { records: [], rooms: [], moves: [], failedRooms: [] }
+        const collecting = wakes ? collector.collect(stamp, agent, level) : Effect.succeed(nothing)
+        // Rooms that cannot be read hold up no item: these need nothing from there.
+        const collected = yield* items.length === 0 ? collecting : Effect.catchTag(
+          collecting,
+          "CrossfireUnavailable",
+          "CredentialRefused",
+          (failed) => Effect.as(Effect.logWarning(failed.message), nothing)
+        )
         for (const failed of collected.failedRooms) {
           yield* Effect.logWarning("a room could not be read").pipe(
             Effect.annotateLogs({ agent: agent.name, room: failed.roomId, reason: failed.reason })
