@@ -26,7 +26,7 @@ export interface CodexTurns {
   readonly concerns: (notification: Notification) => boolean
   /** The events that a notification means, in order. */
   readonly read: (notification: Notification) => ReadonlyArray<EngineEvent>
-  /** What is under way when nothing more will come. */
+  /** What is under way when nothing more will come. No turn runs any more then. */
   readonly left: () => ReadonlyArray<EngineEvent>
   /** Reported as started and not as ended. */
   readonly running: () => TurnId | null
@@ -92,7 +92,11 @@ export const make = (threadId: string): CodexTurns => {
   return {
     concerns,
     read,
-    left: cut,
+    left: () => {
+      running = null
+      awaited = null
+      return cut()
+    },
     running: () => running,
     busy: () => running !== null || awaited !== null,
     submitting: () => {

@@ -5,6 +5,7 @@ import type { Binding } from "../../domain/History.ts"
 import type { DeliveryId } from "../../domain/Ids.ts"
 import {
   type EngineEvent,
+  EngineGone,
   type EngineUnavailable,
   InputRefused,
   type NativeSession
@@ -101,7 +102,10 @@ export const make = (
         if (!free) return yield* refused("busy: a turn is running")
         // Not in the caller's fiber: a caller that stops waiting must not leave the answer unread.
         const delivery = yield* Effect.forkIn(deliver(deliveryId, text), deliveries)
-        return yield* Fiber.join(delivery)
+        const exit = yield* Fiber.await(delivery)
+        // Nothing is begun any more once the session's scope has closed.
+        if (!Exit.isInterrupted(exit)) return yield* exit
+        return yield* new EngineGone({ engine: "pi", reason: yield* wire.ended })
       })
 
     const interrupt: NativeSession["interrupt"] = (turnId) =>

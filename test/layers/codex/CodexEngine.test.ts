@@ -1,4 +1,4 @@
-// The Codex adapter against the real Codex and a scripted model: binding, receipt, resume, interrupt, and what is refused.
+// The Codex adapter against the real Codex and a scripted model: what is Codex's own beside the contract of every engine.
 import { expect, it } from "@effect/vitest"
 import { Effect, Either, Exit, Option, Scope } from "effect"
 import {
@@ -10,17 +10,16 @@ import {
   readFileSync,
   readlinkSync,
   statSync,
-  truncateSync,
-  unlinkSync,
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
 import { deliveryIdOfFirstLine } from "../../../src/domain/DeliveryHeader.ts"
 import { supportedVersions } from "../../../src/domain/Engine.ts"
-import { TurnId } from "../../../src/domain/Ids.ts"
 import { findMarked } from "../../../src/layers/process/ProcessSweep.ts"
+import { runMarker } from "../../../src/layers/process/RunMarker.ts"
+import { activate, deliver, endless, inputOf, kill9, newDelivery, newRun } from "../../support/EngineSession.ts"
 import { awaitRequest } from "../../support/ScriptedModel.ts"
-import { activate, command, deliver, endless, inputOf, kill9, newDelivery, newRun, setUp } from "./CodexFixture.ts"
+import { command, setUp } from "./CodexFixture.ts"
 
 const live = (name: string, test: () => Effect.Effect<void, unknown, Scope.Scope>) => it.scopedLive(name, test, 60_000)
 
@@ -31,90 +30,6 @@ const filesBelow = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-
-live("[D-01] a first binding stands on disk before any input", () =>
-  Effect.gen(function*() {
-    const test = yield* setUp()
-    const session = yield* activate(test)
-    const position = yield* test.engine.history.guard(session.binding, null)
-    expect(position.offset).toBeGreaterThan(0)
-    expect(session.binding).toMatchObject({ engine: "codex" })
-    expect(session.binding.path).toContain(join(test.activation.home, "codex", "sessions"))
-    // No input and no answer so far: a kill now loses nothing, and the same history is gone on with.
-    yield* kill9(session)
-    yield* session.until("Exited")
-    const again = yield* activate(test, { binding: session.binding, runId: newRun() })
-    expect(again.binding).toEqual(session.binding)
-    const deliveryId = newDelivery()
-    const { receipt } = yield* deliver(test, again, position, deliveryId)
-    expect(receipt.form).toBe("entry")
-  }))
-
-live("[D-01] submit, receipt in the history, output, end of the turn", () =>
-  Effect.gen(function*() {
-    const test = yield* setUp()
-    const session = yield* activate(test)
-    const { history } = test.engine
-    const before = yield* history.guard(session.binding, null)
-    const deliveryId = newDelivery()
-    expect(yield* history.findReceipt(session.binding, before, deliveryId)).toEqual(Option.none())
-    const { receipt, turnId } = yield* deliver(test, session, before, deliveryId, {
-      reasoning: "hidden thoughts",
-      text: "visible words",
-      chunks: 4
-    })
-    expect(receipt).toMatchObject({ form: "entry", turnId })
-    const ended = yield* session.until("TurnEnded")
-    expect(ended).toEqual({ _tag: "TurnEnded", turnId, status: "completed", error: null })
-    expect(yield* session.seen).toEqual([
-      { _tag: "TurnStarted", turnId },
-      { _tag: "UserEntrySeen" },
-      { _tag: "Output", turnId, text: "visible words" },
-      ended
-    ])
-    if (turnId === null) return expect.unreachable()
-    expect(yield* history.turnEnd(session.binding, before, turnId)).toEqual(Option.some("completed"))
-    expect(yield* history.finished(session.binding, receipt.position, turnId)).toBe(true)
-
-    // The lines that follow change nothing about what was found.
-    const end = yield* history.guard(session.binding, receipt.position)
-    expect(end.offset).toBeGreaterThan(receipt.position.offset)
-    expect(yield* history.findReceipt(session.binding, before, deliveryId)).toEqual(Option.some(receipt))
-    expect(yield* history.findReceipt(session.binding, end, deliveryId)).toEqual(Option.none())
-    const second = yield* deliver(test, session, end, newDelivery())
-    expect(second.receipt.position.offset).toBeGreaterThan(end.offset)
-    yield* session.until("TurnEnded", (event) => event.turnId === second.turnId)
-  }))
-
-live(
-  "[D-05] [C-11] after kill -9 in a turn the same history goes on, and no old turn runs",
-  () =>
-    Effect.gen(function*() {
-      const test = yield* setUp()
-      const first = yield* activate(test)
-      const { history } = test.engine
-      const start = yield* history.guard(first.binding, null)
-      const cut = yield* deliver(test, first, start, newDelivery(), endless)
-      yield* awaitRequest(test.scripted, ({ step }) => step.chunks === endless.chunks)
-      yield* kill9(first)
-      yield* first.until("Exited")
-      if (cut.turnId === null) return expect.unreachable()
-      expect(yield* history.turnEnd(first.binding, start, cut.turnId)).toEqual(Option.none())
-      expect(yield* history.finished(first.binding, cut.receipt.position, cut.turnId)).toBe(false)
-
-      const again = yield* activate(test, { binding: first.binding, runId: newRun() })
-      expect(again.binding).toEqual(first.binding)
-      expect(yield* again.interrupt(cut.turnId)).toBe("not-running")
-      const known = yield* history.guard(first.binding, cut.receipt.position)
-      const next = yield* deliver(test, again, known, newDelivery())
-      yield* again.until("TurnEnded")
-      const turns = (yield* again.seen).flatMap((event) => "turnId" in event ? [event.turnId] : [])
-      expect(new Set(turns)).toEqual(new Set([next.turnId]))
-      // The model gets the earlier conversation with it.
-      const request = yield* awaitRequest(test.scripted, ({ step }) => step.chunks === undefined)
-      expect(request.itemCount).toBeGreaterThan(3)
-    })
-)
 
 live(
   "[D-01] after kill -9 right behind the submit the receipt is there or not, and never twice",
@@ -156,24 +71,6 @@ live(
       }
     })
 )
-
-live("[C-11] resuming a missing, empty or foreign history fails and makes no other", () =>
-  Effect.gen(function*() {
-    const test = yield* setUp()
-    const session = yield* Effect.scoped(activate(test))
-    const { binding } = session
-    const bytes = readFileSync(binding.path)
-    const resumed = failureOf(Effect.scoped(test.engine.activate({ ...test.activation, binding, runId: newRun() })))
-
-    truncateSync(binding.path, 0)
-    expect(yield* resumed).toMatchObject(Option.some({ _tag: "EngineUnavailable" }))
-    writeFileSync(binding.path, bytes.toString("utf8").replaceAll(binding.nativeId, crypto.randomUUID()))
-    expect(yield* resumed).toMatchObject(Option.some({ _tag: "EngineUnavailable" }))
-    unlinkSync(binding.path)
-    expect(yield* resumed).toMatchObject(Option.some({ _tag: "EngineUnavailable" }))
-    const histories = filesBelow(join(test.activation.home, "codex", "sessions"))
-    expect(histories).toEqual([])
-  }))
 
 live("[C-11] a history that another process still writes is not gone on with", () =>
   Effect.gen(function*() {
@@ -242,40 +139,6 @@ live(
     })
 )
 
-live("[N-02] an interrupt stops the turn that it names and no other", () =>
-  Effect.gen(function*() {
-    const test = yield* setUp()
-    const session = yield* activate(test)
-    const { history } = test.engine
-    const start = yield* history.guard(session.binding, null)
-    expect(yield* session.interrupt(TurnId.make("01a22d29-449b-7d51-aa29-77e9cbfda7c0"))).toBe("not-running")
-    const { turnId } = yield* deliver(test, session, start, newDelivery(), endless)
-    if (turnId === null) return expect.unreachable()
-    yield* session.until("TurnStarted")
-    expect(yield* session.interrupt(TurnId.make("01a22d29-449b-7d51-aa29-77e9cbfda7c0"))).toBe("other-turn")
-    // It goes on, and another input would be written into it.
-    const second = newDelivery()
-    expect(yield* failureOf(session.submit({ deliveryId: second, text: inputOf(second) }))).toMatchObject(
-      Option.some({ _tag: "InputRefused" })
-    )
-    yield* awaitRequest(test.scripted, ({ step }) => step.chunks === endless.chunks)
-    yield* Effect.sleep("200 millis")
-    expect((yield* session.seen).some(({ _tag }) => _tag === "TurnEnded")).toBe(false)
-
-    expect(yield* session.interrupt(turnId)).toBe("requested")
-    expect(yield* session.until("TurnEnded")).toMatchObject({ turnId, status: "interrupted" })
-    // The words so far stand in no history and in no other event.
-    expect((yield* session.until("Output")).text).toMatch(/^word 0 word 1 /u)
-    expect(yield* history.turnEnd(session.binding, start, turnId)).toEqual(Option.some("aborted"))
-    expect(yield* session.interrupt(turnId)).toBe("not-running")
-
-    const next = yield* deliver(test, session, yield* history.guard(session.binding, start), second)
-    expect(yield* session.interrupt(turnId)).not.toBe("requested")
-    expect(yield* session.until("TurnEnded", (event) => event.turnId === next.turnId)).toMatchObject({
-      status: "completed"
-    })
-  }))
-
 live(
   "[N-02] an interrupt right behind the answer of a submit waits for the turn's reported start",
   () =>
@@ -289,33 +152,6 @@ live(
       yield* session.until("TurnStarted")
       if (early === "not-running") expect(yield* session.interrupt(turnId)).toBe("requested")
       expect(yield* session.until("TurnEnded")).toMatchObject({ turnId, status: "interrupted" })
-    })
-)
-
-live(
-  "[P-05] a model or effort that is not offered is refused by name, before anything is begun",
-  () =>
-    Effect.gen(function*() {
-      const test = yield* setUp()
-      const home = join(test.activation.home, "codex")
-      expect(yield* failureOf(Effect.scoped(test.engine.activate({ ...test.activation, model: "gpt-0" }))))
-        .toMatchObject(
-          Option.some({ _tag: "ModelNotOffered", setting: "model", wanted: "gpt-0", offered: ["scripted-1"] })
-        )
-      expect(yield* failureOf(Effect.scoped(test.engine.activate({ ...test.activation, effort: "bogus" }))))
-        .toMatchObject(
-          Option.some({
-            _tag: "ModelNotOffered",
-            setting: "effort",
-            wanted: "bogus",
-            offered: ["low", "medium", "high"]
-          })
-        )
-      expect(existsSync(join(home, "sessions"))).toBe(false)
-      expect(yield* test.engine.models(test.activation.home)).toMatchObject([
-        { model: "scripted-1", efforts: ["low", "medium", "high"], isDefault: true }
-      ])
-      expect(yield* findMarked(["FLEET_RUN", test.activation.runId])).toEqual([])
     })
 )
 
@@ -487,7 +323,7 @@ live("without the messaging tool nothing is started", () =>
     expect(yield* failureOf(Effect.scoped(test.engine.activate({ ...test.activation, tools })))).toMatchObject(
       Option.some({ _tag: "EngineUnavailable" })
     )
-    expect(yield* findMarked(["FLEET_RUN", test.activation.runId])).toEqual([])
+    expect(yield* findMarked(runMarker(test.activation.runId))).toEqual([])
   }))
 
 live("changed instructions reach a resumed history", () =>
@@ -515,7 +351,7 @@ live(
     Effect.gen(function*() {
       // The sandbox ends them by itself; without one they survive the engine.
       const test = yield* setUp({ sandbox: "danger-full-access" })
-      const marker = ["FLEET_RUN", test.activation.runId] as const
+      const marker = runMarker(test.activation.runId)
       const pidFile = join(test.activation.workFolder, "pid")
       yield* Effect.scoped(Effect.gen(function*() {
         const session = yield* activate(test)
@@ -553,26 +389,6 @@ live("an input above the engine's limit is refused, one at the limit is taken", 
     expect(receipt.form).toBe("entry")
   }))
 
-live(
-  "[D-01] a turn that the provider refuses ends as failed with its kind, and stays delivered",
-  () =>
-    Effect.gen(function*() {
-      const test = yield* setUp()
-      const session = yield* activate(test)
-      const { history } = test.engine
-      const start = yield* history.guard(session.binding, null)
-      const secret = "the provider's own words"
-      const { receipt, turnId } = yield* deliver(test, session, start, newDelivery(), { status: 401, message: secret })
-      const ended = yield* session.until("TurnEnded")
-      expect(ended).toMatchObject({ turnId, status: "failed", error: "httpConnectionFailed (HTTP 401)" })
-      expect(yield* history.finished(session.binding, receipt.position, turnId)).toBe(false)
-      const next = yield* deliver(test, session, receipt.position, newDelivery())
-      expect(yield* session.until("TurnEnded", (event) => event.turnId === next.turnId)).toMatchObject({
-        status: "completed"
-      })
-    })
-)
-
 live("a question of the engine is answered with no, so that the turn goes on", () =>
   Effect.gen(function*() {
     const test = yield* setUp({ approvalPolicy: "on-request" })
@@ -583,21 +399,4 @@ live("a question of the engine is answered with no, so that the turn goes on", (
     expect(yield* session.until("TurnEnded")).toMatchObject({ status: "completed" })
     expect(yield* session.until("Output")).toMatchObject({ text: "went on" })
     expect(existsSync(join(test.activation.workFolder, "asked"))).toBe(false)
-  }))
-
-live("the events end with the process, and closing the scope leaves nothing of it", () =>
-  Effect.gen(function*() {
-    const test = yield* setUp()
-    const scope = yield* Scope.make()
-    const session = yield* activate(test)
-    const stopped = yield* Scope.extend(test.engine.activate({ ...test.activation, runId: newRun() }), scope)
-    yield* Scope.close(scope, Exit.void)
-    expect(existsSync(`/proc/${stopped.processId}`)).toBe(false)
-    const gone = newDelivery()
-    expect(yield* failureOf(stopped.submit({ deliveryId: gone, text: inputOf(gone) }))).toMatchObject(
-      Option.some({ _tag: "EngineGone" })
-    )
-    yield* kill9(session)
-    expect(yield* session.until("Exited")).toEqual({ _tag: "Exited", reason: "it was ended by SIGKILL" })
-    expect((yield* session.seen).at(-1)?._tag).toBe("Exited")
   }))

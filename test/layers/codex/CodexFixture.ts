@@ -1,39 +1,28 @@
-// What the tests of the Codex adapter share: a private folder, the real Codex against the scripted model, a messaging tool
-// that only records, and the session's events to wait on.
-import { Chunk, Effect, Option, Schedule, Schema, type Scope, Stream, SubscriptionRef } from "effect"
+// What the tests of the Codex adapter share: the real Codex against the scripted model, and a messaging tool that only
+// records.
+import { Effect, Schema, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { createServer, type IncomingMessage } from "node:http"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
-import { renderDeliveryHeader } from "../../../src/domain/DeliveryHeader.ts"
-import type { HistoryPosition, Receipt } from "../../../src/domain/History.ts"
-import { AgentId, DeliveryId, RunId, sharedContext } from "../../../src/domain/Ids.ts"
+import { join } from "node:path"
 import * as CodexEngine from "../../../src/layers/codex/CodexEngine.ts"
 import type { CodexConfig, CodexProvider } from "../../../src/layers/codex/CodexSettings.ts"
 import { modelCatalog, scriptedModelId, scriptedProviderId } from "../../../src/layers/model/ModelCatalog.ts"
 import type { Step } from "../../../src/layers/model/Script.ts"
 import { type ScriptedModel, serve } from "../../../src/layers/model/ScriptedModel.ts"
-import { steps, writeSteps } from "../../../src/layers/model/StepsScript.ts"
-import type { Activation, EngineEvent, NativeEngine, NativeSession } from "../../../src/services/NativeEngine.ts"
+import { steps } from "../../../src/layers/model/StepsScript.ts"
+import {
+  activationIn,
+  bareEnvironment,
+  enginePackages,
+  type EngineTest,
+  temporaryFolder
+} from "../../support/EngineSession.ts"
 
-const engines = join(import.meta.dirname, "../../../.tools/engines/node_modules")
-export const codexBinary = join(engines, "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex")
-
-export const temporaryFolder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "codex-adapter-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }))
+export const codexBinary = join(
+  enginePackages,
+  "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 )
-
-export const newDelivery = () => DeliveryId.make(randomUUID())
-export const newRun = () => RunId.make(randomUUID())
-
-/** An input in the rendered form that tells the scripted model what to do. */
-export const inputOf = (deliveryId: DeliveryId, ...script: ReadonlyArray<Step>): string =>
-  `${renderDeliveryHeader(deliveryId, { agent: "test" })}\n${script.length === 0 ? "hello" : writeSteps(...script)}\n`
-
-/** Text that streams for as long as a test can wait. */
-export const endless: Step = { text: "word ", chunks: 10_000, gap: 20 }
 
 export const command = (cmd: string): Step => ({ tool: { name: "exec_command", args: { cmd } } })
 
@@ -102,12 +91,10 @@ export const mcpStandIn: Effect.Effect<McpStandIn, never, Scope.Scope> = Effect.
   return { url: `http://127.0.0.1:${port}/mcp`, token, calls }
 })
 
-export interface CodexTest {
+export interface CodexTest extends EngineTest {
   readonly folder: string
-  readonly engine: NativeEngine
   readonly scripted: ScriptedModel
   readonly mcp: McpStandIn
-  readonly activation: Activation
   readonly config: CodexConfig
 }
 
@@ -133,79 +120,12 @@ export const setUp = (changes: Partial<CodexConfig> = {}): Effect.Effect<CodexTe
     const config: CodexConfig = {
       binary: codexBinary,
       hostLogin: null,
-      hostEnvironment: { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, HOME: folder },
+      hostEnvironment: bareEnvironment(folder),
       provider,
       ...changes
     }
-    const activation: Activation = {
-      agentId: AgentId.make(randomUUID()),
-      context: sharedContext,
-      runId: newRun(),
-      home: join(folder, "home"),
-      workFolder,
-      model: scriptedModelId,
-      effort: "low",
-      instructions: "Answer briefly.",
-      tools: { mcpUrl: mcp.url, mcpToken: mcp.token, socketPath: join(folder, "agent.sock") },
-      binding: null
-    }
-    return { folder, engine: yield* CodexEngine.make(config), scripted, mcp, activation, config }
-  })
-
-export interface Watched extends NativeSession {
-  /** Waits for an event that fits, among all since the session's start. */
-  readonly until: <E extends EngineEvent["_tag"]>(
-    tag: E,
-    fits?: (event: Extract<EngineEvent, { readonly _tag: E }>) => boolean
-  ) => Effect.Effect<Extract<EngineEvent, { readonly _tag: E }>>
-  readonly seen: Effect.Effect<ReadonlyArray<EngineEvent>>
-}
-
-/** The session with all its events kept, so that a test can wait for what has already been. */
-export const watch = (session: NativeSession): Effect.Effect<Watched, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const events = yield* SubscriptionRef.make(Chunk.empty<EngineEvent>())
-    yield* session.events.pipe(
-      Stream.runForEach((event) => SubscriptionRef.update(events, Chunk.append(event))),
-      Effect.forkScoped
-    )
-    const until: Watched["until"] = (tag, fits = () => true) => {
-      const isMeant = (event: EngineEvent): event is Extract<EngineEvent, { readonly _tag: typeof tag }> =>
-        event._tag === tag
-      return events.changes.pipe(
-        Stream.filterMap((all) =>
-          Option.fromNullable(Chunk.toReadonlyArray(all).find((event) => isMeant(event) && fits(event)))
-        ),
-        Stream.filter(isMeant),
-        Stream.runHead,
-        Effect.flatten,
-        Effect.timeout("25 seconds"),
-        Effect.orDie
-      )
-    }
-    return { ...session, until, seen: Effect.map(events.get, Chunk.toReadonlyArray) }
-  })
-
-export const activate = (test: CodexTest, changes: Partial<Activation> = {}) =>
-  Effect.flatMap(test.engine.activate({ ...test.activation, ...changes }), watch)
-
-/** Submits and waits until the history proves it; the receipt, and the turn that it started. */
-export const deliver = (
-  test: CodexTest,
-  session: Watched,
-  after: HistoryPosition,
-  deliveryId: DeliveryId,
-  ...script: ReadonlyArray<Step>
-) =>
-  Effect.gen(function*() {
-    const { turnId } = yield* session.submit({ deliveryId, text: inputOf(deliveryId, ...script) })
-    const receipt: Receipt = yield* Effect.flatten(
-      test.engine.history.findReceipt(session.binding, after, deliveryId)
-    ).pipe(Effect.retry({ schedule: Schedule.spaced("10 millis"), times: 1000 }))
-    return { receipt, turnId }
-  })
-
-export const kill9 = (session: NativeSession) =>
-  Effect.sync(() => {
-    process.kill(-session.processId, "SIGKILL")
+    const activation = activationIn(folder, workFolder, scriptedModelId)
+    const tools = { ...activation.tools, mcpUrl: mcp.url, mcpToken: mcp.token }
+    const engine = yield* CodexEngine.make(config)
+    return { folder, engine, scripted, mcp, activation: { ...activation, tools }, config }
   })

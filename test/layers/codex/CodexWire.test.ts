@@ -6,7 +6,7 @@ import { TurnId } from "../../../src/domain/Ids.ts"
 import * as CodexSession from "../../../src/layers/codex/CodexSession.ts"
 import * as CodexWire from "../../../src/layers/codex/CodexWire.ts"
 import { type ManagedProcess, type ProcessEnd, ProcessGone } from "../../../src/layers/process/ManagedProcess.ts"
-import { newDelivery } from "./CodexFixture.ts"
+import { newDelivery } from "../../support/EngineSession.ts"
 
 const Json = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 const encode = Schema.encodeSync(Json)

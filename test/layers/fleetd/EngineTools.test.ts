@@ -7,8 +7,8 @@ import { checkMessage } from "../../../src/layers/fleetd/OutboxAgentTools.ts"
 import * as SqliteRegistry from "../../../src/layers/fleetd/sqlite/SqliteRegistry.ts"
 import type { Step } from "../../../src/layers/model/Script.ts"
 import { AgentTools } from "../../../src/services/AgentTools.ts"
-import type { Activation, NativeEngine } from "../../../src/services/NativeEngine.ts"
 import { ToolAccess } from "../../../src/services/ToolAccess.ts"
+import * as Engine from "../../support/EngineSession.ts"
 import { registryIn, scratchFolder } from "../../support/FleetFile.ts"
 import * as Codex from "../codex/CodexFixture.ts"
 import * as Pi from "../pi/PiFixture.ts"
@@ -38,17 +38,14 @@ const call = (args: Record<string, unknown>): Step => ({ tool: { name: "room_sen
 const message = { room: "!a:test", text: "hello", reply_to: "$before", mentions: ["@bob:test"] }
 
 /** One turn that sends to a name, is told, and sends to the ID; then the same message again, on purpose. */
-const turn = (
-  test: { readonly engine: NativeEngine; readonly activation: Activation },
-  watch: typeof Codex.watch
-) =>
+const turn = (test: Engine.EngineTest) =>
   Effect.gen(function*() {
     const { access, sent } = yield* doors
     const { agentId, context, runId } = test.activation
     const tools = yield* access.open(agentId, context, runId)
-    const session = yield* Effect.flatMap(test.engine.activate({ ...test.activation, tools }), watch)
-    const deliveryId = Codex.newDelivery()
-    const text = Codex.inputOf(
+    const session = yield* Engine.activate(test, { tools })
+    const deliveryId = Engine.newDelivery()
+    const text = Engine.inputOf(
       deliveryId,
       call({ ...message, room: "General" }),
       call(message),
@@ -66,12 +63,12 @@ const turn = (
 
 it.scopedLive(
   "[M-08] Codex sends by MCP with its activation's token",
-  () => Effect.flatMap(Codex.setUp(), (test) => turn(test, Codex.watch)),
+  () => Effect.flatMap(Codex.setUp(), turn),
   60_000
 )
 
 it.scopedLive(
   "[M-08] Pi sends by its activation's socket",
-  () => Effect.flatMap(Pi.setUp(), (test) => turn(test, Pi.watch)),
+  () => Effect.flatMap(Pi.setUp(), turn),
   60_000
 )

@@ -6,6 +6,7 @@ import { SendOutcome, SendRequest } from "../../../src/domain/api/AgentSocket.ts
 import { extensionPath } from "../../../src/layers/pi/PiInstall.ts"
 import { start } from "../../../src/layers/pi/PiProcess.ts"
 import * as PiSession from "../../../src/layers/pi/PiSession.ts"
+import * as Engine from "../../support/EngineSession.ts"
 import * as Pi from "./PiFixture.ts"
 
 const timeoutMs = 60_000
@@ -54,9 +55,9 @@ const ToolResult = Schema.parseJson(Schema.Struct({
 /** Lets the model call `room_send` once, and gives what the model was told. */
 const sendOnce = (test: Pi.PiTest, args: Record<string, unknown>) =>
   Effect.gen(function*() {
-    const session = yield* Pi.activate(test, { runId: Pi.newRun() })
-    const deliveryId = Pi.newDelivery()
-    const text = Pi.inputOf(deliveryId, { tool: { name: "room_send", args } }, { text: "done" })
+    const session = yield* Engine.activate(test, { runId: Engine.newRun() })
+    const deliveryId = Engine.newDelivery()
+    const text = Engine.inputOf(deliveryId, { tool: { name: "room_send", args } }, { text: "done" })
     yield* session.submit({ deliveryId, text })
     yield* session.until("TurnEnded", ({ status }) => status === "completed")
     const results = Pi.linesOf(session.binding.path).map((line) => Schema.decodeUnknownOption(ToolResult)(line))
@@ -146,23 +147,23 @@ describe("PiExtension", () => {
         }
         const session: PiSession.PiSession = yield* PiSession.make(
           start(program, { folder, sessionFolder: `${folder}/sessions` }, {
-            runId: Pi.newRun(),
+            runId: Engine.newRun(),
             workFolder: test.activation.workFolder,
             socketPath: null,
             args: ["--session", binding.path, "-e", extensionPath]
           }),
           binding
         )
-        const watched = yield* Pi.watch(session)
+        const watched = yield* Engine.watch(session)
         const command = (deliveryId: string) =>
           session.wire.ask({ type: "prompt", message: `/${PiSession.abortCommand} ${deliveryId} test` }, "10 seconds")
-        const first = Pi.newDelivery()
-        const second = Pi.newDelivery()
+        const first = Engine.newDelivery()
+        const second = Engine.newDelivery()
         expect(yield* command(first)).toMatchObject({ success: true, data: { disposition: "handled" } })
-        yield* session.submit({ deliveryId: first, text: Pi.inputOf(first, { text: "one" }) })
+        yield* session.submit({ deliveryId: first, text: Engine.inputOf(first, { text: "one" }) })
         yield* watched.until("TurnEnded", ({ status }) => status === "completed")
 
-        const { turnId } = yield* session.submit({ deliveryId: second, text: Pi.inputOf(second, Pi.endless) })
+        const { turnId } = yield* session.submit({ deliveryId: second, text: Engine.inputOf(second, Engine.endless) })
         yield* Pi.outputStarted(test)
         yield* command(first)
         yield* command("")

@@ -8,7 +8,7 @@ import { Binding } from "../../../src/domain/History.ts"
 import { encodeHeader, PiHeader } from "../../../src/layers/pi/PiEntries.ts"
 import { history } from "../../../src/layers/pi/PiHistory.ts"
 import { turnIdOf } from "../../../src/layers/pi/PiTurn.ts"
-import { newDelivery, temporaryFolder } from "./PiFixture.ts"
+import { newDelivery, temporaryFolder } from "../../support/EngineSession.ts"
 
 const encode = Schema.encodeSync(Schema.parseJson(Schema.Unknown))
 

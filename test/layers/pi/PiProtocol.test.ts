@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { withoutUnread } from "../../../src/layers/pi/PiLines.ts"
 import { decodeRecord, unreadKinds, visibleText } from "../../../src/layers/pi/PiRecords.ts"
 import { advance, harmless, idle, type PiTurn, turnIdOf } from "../../../src/layers/pi/PiTurn.ts"
+import * as Engine from "../../support/EngineSession.ts"
 import * as Pi from "./PiFixture.ts"
 
 const timeoutMs = 60_000
@@ -70,7 +71,7 @@ describe("PiProtocol", () => {
   })
 
   it("a turn's end is named by its last answer, and an abort wins", () => {
-    const deliveryId = Pi.newDelivery()
+    const deliveryId = Engine.newDelivery()
     const turnId = turnIdOf(deliveryId)
     const end = (
       aborted: boolean,
@@ -98,7 +99,7 @@ describe("PiProtocol", () => {
 
   it("a failure is told by kind and status, and never in the provider's words", () => {
     const errorOf = (errorMessage: string | undefined) => {
-      const turn: PiTurn = { _tag: "Running", deliveryId: Pi.newDelivery(), reported: true, last: null }
+      const turn: PiTurn = { _tag: "Running", deliveryId: Engine.newDelivery(), reported: true, last: null }
       const message = {
         role: "assistant",
         stopReason: "error",
@@ -117,7 +118,7 @@ describe("PiProtocol", () => {
   })
 
   it("retries are one turn, and what Pi does without an input is nobody's", () => {
-    const deliveryId = Pi.newDelivery()
+    const deliveryId = Engine.newDelivery()
     const running: PiTurn = { _tag: "Running", deliveryId, reported: false, last: null }
     const [once, first] = advance(running, { type: "agent_start" })
     expect(first).toEqual([{ _tag: "TurnStarted", turnId: turnIdOf(deliveryId) }])
@@ -166,7 +167,7 @@ process.stdin.on("end", () => process.exit(0))
 
 const setUp = (how: string) =>
   Effect.gen(function*() {
-    const folder = yield* Pi.temporaryFolder
+    const folder = yield* Engine.temporaryFolder
     const bundle = join(folder, "dist")
     mkdirSync(bundle)
     writeFileSync(
@@ -181,9 +182,9 @@ const setUp = (how: string) =>
 const given = (how: string) =>
   Effect.gen(function*() {
     const test = yield* setUp(how)
-    const session = yield* Pi.activate(test)
-    const deliveryId = Pi.newDelivery()
-    const submitted = session.submit({ deliveryId, text: Pi.inputOf(deliveryId) })
+    const session = yield* Engine.activate(test)
+    const deliveryId = Engine.newDelivery()
+    const submitted = session.submit({ deliveryId, text: Engine.inputOf(deliveryId) })
     return { test, session, deliveryId, submitted }
   })
 
@@ -212,8 +213,8 @@ describe("a Pi that misbehaves", () => {
       Effect.gen(function*() {
         const test = yield* setUp("flood")
         const session = yield* test.engine.activate(test.activation)
-        const deliveryId = Pi.newDelivery()
-        const submit = Effect.flip(session.submit({ deliveryId, text: Pi.inputOf(deliveryId) }))
+        const deliveryId = Engine.newDelivery()
+        const submit = Effect.flip(session.submit({ deliveryId, text: Engine.inputOf(deliveryId) }))
         yield* Effect.ignore(submit)
         // Nobody has read so far: what is kept is bounded, and the end stands behind it.
         yield* submit.pipe(
@@ -252,8 +253,8 @@ describe("a Pi that misbehaves", () => {
         for (let n = 0; n < 2; n++) {
           expect(yield* Effect.flip(refused.submitted)).toMatchObject({ _tag: "InputRefused", reason: "no key" })
         }
-        const other = Pi.newDelivery()
-        const wrong = refused.session.submit({ deliveryId: other, text: `/quit ${Pi.inputOf(other)}` })
+        const other = Engine.newDelivery()
+        const wrong = refused.session.submit({ deliveryId: other, text: `/quit ${Engine.inputOf(other)}` })
         expect(yield* Effect.flip(wrong)).toMatchObject({ _tag: "InputRefused" })
         const silent = yield* given("silent")
         yield* silent.submitted

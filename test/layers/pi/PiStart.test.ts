@@ -6,6 +6,8 @@ import { dirname, join } from "node:path"
 import { prepare } from "../../../src/layers/pi/PiHome.ts"
 import { environmentOf } from "../../../src/layers/pi/PiProcess.ts"
 import { findMarked } from "../../../src/layers/process/ProcessSweep.ts"
+import { runMarker } from "../../../src/layers/process/RunMarker.ts"
+import * as Engine from "../../support/EngineSession.ts"
 import * as Pi from "./PiFixture.ts"
 
 const timeoutMs = 60_000
@@ -25,7 +27,7 @@ describe("PiStart", () => {
     "[P-04] a version that was not verified, or none, is refused by name before anything starts",
     () =>
       Effect.gen(function*() {
-        const folder = yield* Pi.temporaryFolder
+        const folder = yield* Engine.temporaryFolder
         const cliPath = install(folder, "1.7.0")
         const other = yield* Pi.setUp({ cliPath })
         expect(yield* refusal(other)).toMatchObject({
@@ -46,7 +48,7 @@ describe("PiStart", () => {
     "[C-10] a login that is not there is an error, and nothing is made in the host's folder",
     () =>
       Effect.gen(function*() {
-        const host = yield* Pi.temporaryFolder
+        const host = yield* Engine.temporaryFolder
         const loginFile = join(host, "auth.json")
         const test = yield* Pi.setUp({ loginFile })
         expect((yield* refusal(test)).message).toContain(`there is no login at ${loginFile}`)
@@ -63,7 +65,7 @@ describe("PiStart", () => {
     "[C-10] every activation takes the login as the host has it now, by link and without a copy",
     () =>
       Effect.gen(function*() {
-        const host = yield* Pi.temporaryFolder
+        const host = yield* Engine.temporaryFolder
         const loginFile = join(host, "auth.json")
         const link = (test: Pi.PiTest) => join(test.home, "pi", "auth.json")
         writeFileSync(loginFile, "{}")
@@ -77,7 +79,7 @@ describe("PiStart", () => {
         expect((yield* refusal(test)).message).toContain("no model can be used")
         const login = encode({ scripted: { type: "api_key", key: "key" } })
         writeFileSync(loginFile, login)
-        const session = yield* Pi.activate(test)
+        const session = yield* Engine.activate(test)
         expect(readlinkSync(link(test))).toBe(loginFile)
         expect(readFileSync(loginFile, "utf8")).toBe(login)
         expect(session.processId).toBeGreaterThan(0)
@@ -109,7 +111,7 @@ describe("PiStart", () => {
         },
         extraEnvironment: { HTTPS_PROXY: "http://127.0.0.1:9", PI_OFFLINE: "0" }
       })
-      const session = yield* Pi.activate(test)
+      const session = yield* Engine.activate(test)
       const variables = readFileSync(`/proc/${session.processId}/environ`, "utf8").split("\0").filter(Boolean)
         .toSorted()
       expect(variables).toEqual([
@@ -134,13 +136,13 @@ describe("PiStart", () => {
       Effect.gen(function*() {
         const test = yield* Pi.setUp()
         for (const end of ["scope", "kill"]) {
-          const runId = Pi.newRun()
-          const marked = findMarked(["FLEET_RUN", runId])
+          const runId = Engine.newRun()
+          const marked = findMarked(runMarker(runId))
           yield* Effect.scoped(Effect.gen(function*() {
-            const session = yield* Pi.activate(test, { runId })
-            const deliveryId = Pi.newDelivery()
+            const session = yield* Engine.activate(test, { runId })
+            const deliveryId = Engine.newDelivery()
             const command = "nohup setsid sleep 1000 >/dev/null 2>&1 & echo left"
-            const text = Pi.inputOf(deliveryId, { tool: { name: "bash", args: { command } } }, { text: "done" })
+            const text = Engine.inputOf(deliveryId, { tool: { name: "bash", args: { command } } }, { text: "done" })
             yield* session.submit({ deliveryId, text })
             yield* session.until("TurnEnded")
             // Pi itself and what its tool left; the tool's shell may still be on its way out.
