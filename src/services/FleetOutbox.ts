@@ -31,6 +31,7 @@ export class FleetOutbox extends Context.Tag("crossfire/services/FleetOutbox")<
     readonly acknowledged: (acknowledgment: Acknowledgment) => Effect.Effect<void, StoreFailed>
     /** The same operation again changes nothing. */
     readonly storeMessage: (agentId: AgentId, message: OutgoingMessage) => Effect.Effect<void, StoreFailed>
+    /** The first message of each agent to each room, then the second ones, and so on. */
     readonly waitingMessages: (limit: number) => Effect.Effect<
       ReadonlyArray<{ readonly agentId: AgentId; readonly message: OutgoingMessage }>,
       StoreFailed

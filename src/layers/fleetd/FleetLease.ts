@@ -55,16 +55,26 @@ export const make = (config: { readonly rootId: string; readonly holder: string;
         const monotonicNanos = yield* Clock.currentTimeNanos
         const grant = yield* request
         const stamp = { generation: grant.generation, incarnation: grant.incarnation }
-        const held = { stamp, lastsMillis: grant.lastsMillis, wallMillis, monotonicNanos }
-        yield* SubscriptionRef.set(inner, { _tag: "Held", held })
+        const held: Held = { stamp, lastsMillis: grant.lastsMillis, wallMillis, monotonicNanos }
         return held
       })
 
     const acquire = (takeOver: boolean) =>
       granted(client.acquireLease({ root: config.rootId, holder: config.holder, takeOver })).pipe(
+        // A loss that was told of an earlier lease says nothing about this one.
+        Effect.tap(() => losses.takeAll),
+        Effect.tap((held) => SubscriptionRef.set(inner, { _tag: "Held", held })),
         Effect.tapError((error) => notHeld(error.message)),
         Effect.tapErrorTag("LeaseHeld", (error) => Effect.logWarning(error.message)),
         Effect.retry(Schedule.spaced(retryAfter))
+      )
+
+    /** A renewal that is answered after its lease was reported lost brings nothing back. */
+    const renewed = (before: Held, held: Held) =>
+      SubscriptionRef.modify(
+        inner,
+        (now): readonly [boolean, Inner] =>
+          now._tag === "Held" && isSame(now.held.stamp, before.stamp) ? [true, { _tag: "Held", held }] : [false, now]
       )
 
     /** Renews until the lease is over: refused as stale, reported lost, or not reached in time. */
@@ -76,12 +86,14 @@ export const make = (config: { readonly rootId: string; readonly holder: string;
           if (left <= 0) return yield* notHeld("crossfire was not reached in time to renew the lease")
           const lost = yield* Effect.timeoutOption(losses.take, Math.min(left, held.lastsMillis / 3))
           if (lost._tag === "Some") return
-          const renewed = yield* granted(client.renewLease(held.stamp)).pipe(
+          const answer = yield* granted(client.renewLease(held.stamp)).pipe(
             Effect.timeoutFail({ duration: Math.max(left, 1), onTimeout: () => "late" as const }),
             Effect.either
           )
-          if (renewed._tag === "Right") held = renewed.right
-          else if (renewed.left instanceof StaleGeneration) return yield* notHeld(renewed.left.message)
+          if (answer._tag === "Right") {
+            if (!(yield* renewed(held, answer.right))) return
+            held = answer.right
+          } else if (answer.left instanceof StaleGeneration) return yield* notHeld(answer.left.message)
           else yield* Effect.sleep("200 millis")
         }
       })

@@ -17,7 +17,9 @@ export const make = Effect.gen(function*() {
 
   const follow = Effect.gen(function*() {
     const state = yield* lease.state
-    if (state._tag === "NotHeld") return
+    // Over by the clock (the machine slept, say) and perhaps renewed in a moment, which is no change of the lease: it is
+    // looked at again until the lease says that it changed.
+    if (state._tag === "NotHeld") return yield* Effect.fail("not held" as const)
     yield* client.levels(state.stamp).pipe(
       Stream.runForEach(levels.put),
       Effect.tapError((error) =>

@@ -1,18 +1,27 @@
-// Sends what fleetd owes to crossfire, in order, while the lease is held: acknowledgments first, then messages, then
-// notices. What is not accepted stays. Nobody calls it: a scoped feature.
+// Sends what fleetd owes to crossfire, in order, while the lease is held: acknowledgments first, then notices, then
+// messages. What is not accepted stays. Nobody calls it: a scoped feature.
 import { Effect, Layer, Schedule } from "effect"
 import { StaleGeneration } from "../../domain/api/CrossfireErrors.ts"
+import type { AgentId } from "../../domain/Ids.ts"
 import { AgentLevels } from "../../services/AgentLevels.ts"
 import { CrossfireClient, type LeaseStamp } from "../../services/CrossfireClient.ts"
-import { FleetOutbox } from "../../services/FleetOutbox.ts"
+import { FleetOutbox, type OutgoingMessage } from "../../services/FleetOutbox.ts"
 import { Lease } from "../../services/Lease.ts"
 import { Signals } from "../../services/Signals.ts"
 
 const perRound = 50
+/** Of the messages, shared evenly by the rooms that they go to; and how many rooms are sent to at the same time. */
+const messagesPerRound = 200
+const laneConcurrency = 8
 /** Without a signal: what is still there is tried again. */
 const lookAgain = "5 seconds"
 /** A queued message is asked about again: crossfire answers how it went. */
 const requeueAfter = "2 seconds"
+
+interface Waiting {
+  readonly agentId: AgentId
+  readonly message: OutgoingMessage
+}
 
 export const make = Effect.gen(function*() {
   const client = yield* CrossfireClient
@@ -37,19 +46,34 @@ export const make = Effect.gen(function*() {
       return accepted === perRound
     })
 
-  /** One agent's refused or queued message does not hold up another's; crossfire keeps each sender's order. */
-  const messages = (stamp: LeaseStamp) =>
+  /** The messages of one agent to one room, in order. What crossfire could not send yet keeps the later ones back. */
+  const lane = (stamp: LeaseStamp, waiting: ReadonlyArray<Waiting>) =>
     Effect.gen(function*() {
-      const waiting = yield* outbox.waitingMessages(perRound)
-      let queued = false
       for (const { agentId, message } of waiting) {
         const answer = yield* client.send(stamp, agentId, message).pipe(
           Effect.catchTag("SendRefused", Effect.succeed)
         )
-        if ("status" in answer && answer.status === "queued") queued = true
-        else yield* outbox.messageAnswered(message.operationId, answer)
+        if ("status" in answer && answer.status === "queued") return true
+        yield* outbox.messageAnswered(message.operationId, answer)
       }
-      return queued
+      return false
+    }).pipe(
+      Effect.catchTag("CredentialRefused", (refused) => Effect.as(Effect.logWarning(refused.message), false))
+    )
+
+  /** One agent's refused or queued message does not hold up another's, nor one room's those for another. */
+  const messages = (stamp: LeaseStamp) =>
+    Effect.gen(function*() {
+      const waiting = yield* outbox.waitingMessages(messagesPerRound)
+      const lanes = new Map<string, Array<Waiting>>()
+      for (const one of waiting) {
+        const key = `${one.agentId} ${one.message.roomId}`
+        lanes.set(key, [...lanes.get(key) ?? [], one])
+      }
+      const queued = yield* Effect.forEach(lanes.values(), (some) => lane(stamp, some), {
+        concurrency: laneConcurrency
+      })
+      return queued.includes(true)
     })
 
   const notices = (stamp: LeaseStamp) =>
@@ -65,8 +89,8 @@ export const make = Effect.gen(function*() {
     if (state._tag === "NotHeld") return
     yield* Effect.gen(function*() {
       if (yield* acknowledgments(state.stamp)) yield* signals.outbox
-      const queued = yield* messages(state.stamp)
       yield* notices(state.stamp)
+      const queued = yield* messages(state.stamp)
       if (queued) yield* Effect.fork(Effect.delay(signals.outbox, requeueAfter))
     }).pipe(
       Effect.tapError((error) =>

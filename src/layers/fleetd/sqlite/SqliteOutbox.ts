@@ -40,8 +40,9 @@ export const make = Effect.gen(function*() {
     Request: Schema.Int,
     Result: MessageRow,
     execute: (limit) =>
-      sql`SELECT agent_id AS agentId, payload AS message FROM outgoing
-          WHERE state = 'waiting' ORDER BY sequence LIMIT ${limit}`
+      sql`SELECT agent_id AS agentId, payload AS message FROM outgoing WHERE state = 'waiting' ORDER BY
+          ROW_NUMBER() OVER (PARTITION BY agent_id, json_extract(payload, '$.roomId') ORDER BY sequence), sequence
+          LIMIT ${limit}`
   })
   const countAhead = SqlSchema.findOne({
     Request: Schema.Struct({ agentId: AgentId, operationId: OperationId }),
