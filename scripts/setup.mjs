@@ -124,9 +124,13 @@ const setUpNode = () => {
   )
 }
 
+// No package needs its install scripts (the binaries come ready-made), and without this npm would compile better-sqlite3.
+const noScripts = "--ignore-scripts"
+
 const setUpPackages = () => {
+  const { dependencies, devDependencies, overrides } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   const inputs = [
-    readFileSync(join(root, "package.json")),
+    JSON.stringify([dependencies, devDependencies, overrides]),
     readFileSync(join(root, "package-lock.json")),
     nodeForInstalls()
   ]
@@ -134,7 +138,7 @@ const setUpPackages = () => {
     // Not `npm ci`: it refuses a lock made where a development tool's builds for other platforms could not be resolved.
     // With the lock present this installs the same versions, integrity checked, and writes nothing back.
     rmSync(join(root, "node_modules"), { recursive: true, force: true })
-    npm(["install", "--no-save", "--no-audit", "--no-fund"], root)
+    npm(["install", "--no-save", "--no-audit", "--no-fund", noScripts], root)
   })
 }
 
@@ -149,7 +153,7 @@ const setUpEngines = () => {
     () => {
       mkdirSync(folder, { recursive: true })
       for (const file of files) cpSync(file, join(folder, file.split("/").at(-1)))
-      npm(["ci", "--no-audit", "--no-fund"], folder)
+      npm(["ci", "--no-audit", "--no-fund", noScripts], folder)
     }
   )
 }
