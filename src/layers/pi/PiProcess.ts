@@ -1,5 +1,6 @@
 // Starts Pi in RPC mode: its arguments, its environment, and the end that leaves nothing behind.
 import { Effect, type Scope } from "effect"
+import { join } from "node:path"
 import type { RunId } from "../../domain/Ids.ts"
 import type { EngineUnavailable } from "../../services/NativeEngine.ts"
 import { engineEnvironment } from "../engine/EngineEnvironment.ts"
@@ -19,6 +20,16 @@ export interface PiProgram {
   readonly extraEnvironment: Readonly<Record<string, string>>
 }
 
+/**
+ * Pi keeps compiled code for its next start, by itself in a folder of `/tmp` that all users share. Named here, it is
+ * private; by an argument, since a variable would make every Node that the agent runs write there too.
+ */
+const compileCache = (home: PiHome): ReadonlyArray<string> => {
+  const folder = JSON.stringify(join(home.folder, "compile-cache"))
+  const module = `import { enableCompileCache } from "node:module"; enableCompileCache(${folder})`
+  return ["--import", `data:text/javascript,${encodeURIComponent(module)}`]
+}
+
 /** How long each of stdin close and SIGTERM may take. Pi itself needs 30 ms. */
 const grace = "5 seconds"
 
@@ -29,6 +40,8 @@ export const environmentOf = (
 ): Record<string, string> => ({
   ...engineEnvironment(program),
   PI_CODING_AGENT_DIR: home.folder,
+  // Else the translated extension is read from a folder of `/tmp` that all users share, whoever wrote it (120 ms a start).
+  JITI_FS_CACHE: "false",
   PI_OFFLINE: "1",
   PI_SKIP_VERSION_CHECK: "1",
   PI_TELEMETRY: "0",
@@ -51,7 +64,7 @@ export const start = (
 ): Effect.Effect<ManagedProcess, EngineUnavailable, Scope.Scope> =>
   spawn({
     command: program.nodePath,
-    args: [program.cliPath, "--mode", "rpc", "-na", "-ne", ...run.args],
+    args: [...compileCache(home), program.cliPath, "--mode", "rpc", "-na", "-ne", ...run.args],
     cwd: run.workFolder,
     env: environmentOf(program, home, run.socketPath),
     marker: runMarker(run.runId),

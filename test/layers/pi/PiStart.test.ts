@@ -118,6 +118,7 @@ describe("PiStart", () => {
         `FLEET_RUN=${test.activation.runId}`,
         `FLEET_SOCKET=${test.activation.tools.socketPath}`,
         "HTTPS_PROXY=http://127.0.0.1:9",
+        "JITI_FS_CACHE=false",
         "LANG=C.UTF-8",
         `PATH=${path}`,
         `PI_CODING_AGENT_DIR=${join(test.home, "pi")}`,
@@ -125,6 +126,8 @@ describe("PiStart", () => {
         "PI_SKIP_VERSION_CHECK=1",
         "PI_TELEMETRY=0"
       ])
+      // What Pi compiles stands in its private home, and not where all users of the machine write.
+      expect(readdirSync(join(test.home, "pi/compile-cache"))).toHaveLength(1)
       const home = { folder: "/home/pi", sessionFolder: "/home/pi/sessions" }
       const program = { hostEnvironment: { FLEET_SOCKET: "/other.sock" }, extraEnvironment: {} }
       expect(environmentOf(program, home, null)).not.toHaveProperty("FLEET_SOCKET")
