@@ -1,0 +1,93 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { advanced, type Cursor, cursorAt } from "../../../src/domain/Cursor.ts"
+import { FleetAgent } from "../../../src/domain/FleetAgent.ts"
+import { EventId, Generation, Incarnation, RoomId, StreamToken } from "../../../src/domain/Ids.ts"
+import { Level, LevelRoom, RoomRecord } from "../../../src/domain/Level.ts"
+import * as RoomCollector from "../../../src/layers/fleetd/RoomCollector.ts"
+import { Collector } from "../../../src/services/Collector.ts"
+import { ReadState } from "../../../src/services/ReadState.ts"
+import * as FakeClient from "../../support/FakeClient.ts"
+import { smallFleet } from "../../support/FleetFile.ts"
+import { owner } from "../../support/RoomsCrossfire.ts"
+
+const room = RoomId.make("!room")
+const incarnation = Incarnation.make("00000000-0000-4000-8000-0000000000aa")
+const stamp = { generation: Generation.make(1), incarnation }
+const event = (at: number) => EventId.make(`$event-${at}`)
+const token = (text: string) => StreamToken.make(text)
+
+const record = (at: number) =>
+  new RoomRecord({
+    eventId: event(at),
+    roomId: room,
+    kind: "wake",
+    sender: owner,
+    senderRole: "owner",
+    senderAgent: null,
+    displayName: null,
+    sentAtMillis: null,
+    type: "m.room.message",
+    form: "message",
+    text: `text ${at}`,
+    replyTo: null,
+    relatesTo: null
+  })
+
+const [enrolled] = smallFleet().agents
+if (enrolled === undefined) throw new Error("no agent")
+const agent = new FleetAgent({ ...enrolled.agent, enabled: true, paused: false, problem: null })
+
+/** One collection in a room whose window was read up to `t3` and goes on to `s9`. */
+const collect = (cursor: Cursor, delivered: ReadonlyArray<number>, pages: Record<string, ReadonlyArray<number>>) => {
+  const asked: Array<string> = []
+  const client = FakeClient.layer({
+    boundary: () => Effect.succeed(token("s20")),
+    page: (_stamp, _agentId, { from, to }) =>
+      Effect.sync(() => {
+        asked.push(`${from} ${to}`)
+        const next = Object.keys(pages)[Object.keys(pages).indexOf(from) + 1]
+        return { records: (pages[from] ?? []).map(record), end: next === undefined ? null : token(next) }
+      })
+  })
+  const state = Layer.succeed(
+    ReadState,
+    ReadState.of({
+      cursors: () => Effect.succeed([{ roomId: room, cursor, seenLatest: 3 }]),
+      deliveredAmong: (_agentId, events) =>
+        Effect.succeed(new Set(events.filter((eventId) => delivered.map(event).includes(eventId))))
+    })
+  )
+  const level = new Level({
+    agentId: agent.agentId,
+    incarnation,
+    number: 1,
+    authorityRevision: 1,
+    wakes: [],
+    rooms: [new LevelRoom({ roomId: room, name: null, isDirect: false, boundary: token("s0"), latest: 7 })],
+    redactions: []
+  })
+  return Effect.flatMap(Collector, (collector) => collector.collect(stamp, agent, level)).pipe(
+    Effect.map(({ moves, records }) => ({ asked, moves, given: records.map(({ eventId }) => eventId) })),
+    Effect.provide(RoomCollector.layer.pipe(Layer.provide(client), Layer.provide(state)))
+  )
+}
+
+const partly = advanced(cursorAt(token("s1")), token("s9"), token("t3"), event(3))
+
+it.effect("[M-01] what a continued window brings again was given before, and is left out", () =>
+  Effect.gen(function*() {
+    const { asked, given, moves } = yield* collect(partly, [1, 2, 3], { t3: [2, 3, 4, 5] })
+    expect(asked).toStrictEqual(["t3 s9"])
+    expect(given).toStrictEqual([event(4), event(5)])
+    expect(moves.map(({ base, next, seenLatest }) => ({ base, next, seenLatest }))).toStrictEqual([
+      // The old window ended below what is known now: the room stays to be read.
+      { base: partly, next: cursorAt(token("s9"), event(5)), seenLatest: null }
+    ])
+  }))
+
+it.effect("[M-01] what a later page of the same collection brings again is given once", () =>
+  Effect.gen(function*() {
+    const { given } = yield* collect(cursorAt(token("s1")), [1], { s1: [2, 3], t3: [1, 2, 3, 4], t4: [3, 4, 5] })
+    expect(given).toStrictEqual([event(2), event(3), event(4), event(5)])
+  }))
