@@ -80,6 +80,8 @@ export const make = (parts: {
     /** Stops this agent until its owner acts, and tells them once. Nothing that waits is dropped. */
     const hold = (agent: FleetAgent, reason: string) =>
       Effect.gen(function*() {
+        // Whoever frees the agent wants it tried again.
+        startsWithoutDelivery = 0
         yield* registry.setProblem(agentId, reason)
         yield* outbox.notice(
           `held:${agentId}`,
@@ -99,7 +101,8 @@ export const make = (parts: {
           : parts.resolver.resolveLive(agent, open, live)
         switch (resolution._tag) {
           case "Confirmed":
-            startsWithoutDelivery = 0
+            // A reminder is given at every start over unfinished work: it proves nothing of the engine's health.
+            if (open.kind !== "reminder") startsWithoutDelivery = 0
             return again
           case "Unknown":
             yield* outbox.notice(
@@ -168,7 +171,10 @@ export const make = (parts: {
     const activate = (agent: FleetAgent) =>
       Effect.gen(function*() {
         if (startsWithoutDelivery >= limits.startsWithoutDelivery) {
-          return yield* hold(agent, `its engine ended ${startsWithoutDelivery} times in a row without taking an input`)
+          return yield* hold(
+            agent,
+            `its engine ended ${startsWithoutDelivery} times in a row before it took an input or finished one`
+          )
         }
         if (startsWithoutDelivery > 1) yield* Effect.sleep(Duration.seconds(2 ** (startsWithoutDelivery - 1)))
         startsWithoutDelivery++
