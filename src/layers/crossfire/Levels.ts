@@ -1,7 +1,7 @@
 // `Levels` computed from the stores at every asking. Nothing of a level is cached: what is stored is the truth.
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { OpenWake, selects } from "../../domain/Decision.ts"
-import type { AgentId, FleetId, RoomId } from "../../domain/Ids.ts"
+import type { AgentId, FleetId } from "../../domain/Ids.ts"
 import { Level, LevelRoom } from "../../domain/Level.ts"
 import { CrossfireDb } from "../../services/Database.ts"
 import { Instance } from "../../services/Instance.ts"
@@ -15,8 +15,8 @@ import { WakePolicies } from "../../services/WakePolicies.ts"
 import { senderOf } from "./Senders.ts"
 
 /**
- * How many open wakes, and how many redactions, one level names. The rest follows when these are closed; no room's unread
- * records depend on it.
+ * How many open wakes (mentions, then the oldest) and how many redactions (the newest) one level names. The wakes that are
+ * left out follow when these are closed; no room's unread records depend on it.
  */
 export const maxLevelWakes = 1_000
 export const maxLevelRedactions = 1_000
@@ -34,11 +34,13 @@ export const make = Effect.gen(function*() {
   const changes = yield* LevelChanges
   const { incarnation, serverName } = yield* Instance
 
-  /** Open wakes in rooms where the agent takes part, without those whose sender is no longer selected. */
-  const standingWakes = (agentId: AgentId, standings: ReadonlyArray<Standing>) =>
+  /**
+   * Open wakes in rooms where the agent takes part, without those whose sender is no longer selected. In a room that it has
+   * left they wait for its return: they were accepted while it was there.
+   */
+  const standingWakes = (agentId: AgentId) =>
     Effect.gen(function*() {
       const open = yield* decisions.open(agentId, maxLevelWakes)
-      const taking = new Set<RoomId>(standings.filter(takesPart).map((standing) => standing.roomId))
       const senders = yield* agents.byUsers([...new Set(open.map((wake) => wake.sender))])
       const selections = new Map(
         yield* Effect.forEach(
@@ -53,8 +55,7 @@ export const make = Effect.gen(function*() {
         yield* decisions.close(agentId, narrowed, "withdrawn")
         yield* changes.raise([agentId])
       }
-      // In a room that the agent has left, wakes wait for its return: they were accepted while it was there.
-      return open.filter((wake) => selected(wake) && taking.has(wake.roomId)).map((wake) =>
+      return open.filter(selected).map((wake) =>
         new OpenWake({ eventId: wake.eventId, roomId: wake.roomId, kind: wake.kind })
       )
     })
@@ -85,7 +86,7 @@ export const make = Effect.gen(function*() {
         yield* sql`SELECT redaction_number FROM level WHERE agent_id = ${agentId}`
       )
       const standings = yield* participations.ofAgent(agentId)
-      const wakes = yield* standingWakes(agentId, standings)
+      const wakes = yield* standingWakes(agentId)
       return new Level({
         agentId,
         incarnation,

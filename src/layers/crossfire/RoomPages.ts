@@ -4,7 +4,7 @@ import { Duration, Effect, Layer, Option } from "effect"
 import { HomeserverDown, NotAllowed, PageUnusable } from "../../domain/api/CrossfireErrors.ts"
 import type { DecisionKind } from "../../domain/Decision.ts"
 import type { AgentId, RoomId, UserId } from "../../domain/Ids.ts"
-import type { MatrixEvent } from "../../domain/MatrixEvent.ts"
+import { isControl, type MatrixEvent } from "../../domain/MatrixEvent.ts"
 import { recordOf, type SenderInfo } from "../../domain/RoomRecords.ts"
 import { Instance } from "../../services/Instance.ts"
 import { Matrix } from "../../services/Matrix.ts"
@@ -56,8 +56,17 @@ export const make = Effect.gen(function*() {
       return yield* decided(agentId, events)
     })
 
-  const kindOf = (stored: { readonly kind: DecisionKind; readonly open: boolean } | undefined): DecisionKind => {
-    if (stored === undefined) return "context"
+  const kindOf = (
+    stored: { readonly kind: DecisionKind; readonly open: boolean } | undefined,
+    event: MatrixEvent,
+    reading: Agent,
+    role: SenderInfo["role"]
+  ): DecisionKind => {
+    // From before the boundary, or decided so long ago that the row is gone. What is never given stays that.
+    if (stored === undefined) {
+      if (event.sender === reading.userId) return "own"
+      return isControl(event) && role === "crossfire" ? "control" : "context"
+    }
     // A wake that is closed has done its work, or was withdrawn: what it says is context now.
     return (stored.kind === "wake" || stored.kind === "mention") && !stored.open ? "context" : stored.kind
   }
@@ -98,9 +107,10 @@ export const make = Effect.gen(function*() {
         // Between reading and answering the agent may have been removed.
         yield* reader(agentId, roomId)
         return {
-          records: page.events.map((event) =>
-            recordOf(event, roomId, kindOf(known.get(event.event_id)), senders(event.sender))
-          ),
+          records: page.events.map((event) => {
+            const sender = senders(event.sender)
+            return recordOf(event, roomId, kindOf(known.get(event.event_id), event, agent, sender.role), sender)
+          }),
           end: page.end
         }
       }).pipe(

@@ -48,7 +48,7 @@ export class Decisions extends Context.Tag("crossfire/services/store/Decisions")
       agentId: AgentId,
       events: ReadonlyArray<EventId>
     ) => Effect.Effect<ReadonlyMap<EventId, StoredDecision>, StoreFailed>
-    /** Open wakes, mentions first, then the oldest; at most `limit`. */
+    /** Open wakes where the agent takes part, mentions first, then the oldest; at most `limit`. */
     readonly open: (agentId: AgentId, limit: number) => Effect.Effect<ReadonlyArray<OpenDecision>, StoreFailed>
     /** Closes those that are open; answers how many. */
     readonly close: (

@@ -223,3 +223,44 @@ it.scoped("a level names a bounded number of wakes, mentions first; the rest fol
       expect(wakes(yield* levelOf(writer))).toHaveLength(50)
     }).pipe(Effect.provide(still(world)))
   }))
+
+it.scoped("[M-03] wakes in a room that the agent has left, however many, hide none in its other rooms", () =>
+  Effect.gen(function*() {
+    const world = yield* make()
+    const writer = yield* world.agent("writer", alice)
+    yield* Effect.gen(function*() {
+      const left = yield* roomWith(world, writer)
+      const other = yield* roomWith(world, writer)
+      yield* Effect.forEach(Array.from({ length: 1_000 }), () => world.human.send(alice, left, message("x")))
+      yield* sweep(left)
+      yield* Effect.orDie(world.human.kick(alice, left, writer.userId))
+      yield* sweep(left)
+      const asked = yield* world.human.send(alice, other, message("and here?"))
+      yield* sweep(other)
+      expect(wakes(yield* levelOf(writer))).toStrictEqual([asked])
+      // They were accepted while it was there: with its return they are open again.
+      yield* world.human.invite(alice, left, writer.userId)
+      yield* Effect.flatMap(Participation, (participation) => participation.look(writer.userId))
+      expect((yield* levelOf(writer)).wakes).toHaveLength(1_000)
+    }).pipe(Effect.provide(still(world)))
+  }))
+
+it.scoped("the newest removals are told, however many there were before: an input that waits may hold the message", () =>
+  Effect.gen(function*() {
+    const world = yield* make()
+    const writer = yield* world.agent("writer", alice)
+    yield* Effect.gen(function*() {
+      const room = yield* roomWith(world, writer)
+      const old = Array.from({ length: 1_000 }, (_, at) => `('${writer.agentId}', '${room}', '$old-${at}')`).join(", ")
+      yield* world.db.transaction(
+        world.sql.unsafe(`INSERT INTO redaction (agent_id, room_id, event_id) VALUES ${old}`)
+      )
+      const gone = yield* world.human.send(alice, room, message("a slip"))
+      yield* sweep(room)
+      yield* world.human.redact(alice, room, gone)
+      yield* sweep(room)
+      const { redactions } = yield* levelOf(writer)
+      expect(redactions).toHaveLength(1_000)
+      expect(redactions.at(-1)?.eventId).toBe(gone)
+    }).pipe(Effect.provide(still(world)))
+  }))

@@ -8,6 +8,7 @@ import { Levels } from "../../../src/services/Levels.ts"
 import { HomeserverUnavailable, PageFailed } from "../../../src/services/Matrix.ts"
 import { Participation } from "../../../src/services/Participation.ts"
 import { RoomPages } from "../../../src/services/RoomPages.ts"
+import { RoomSweep } from "../../../src/services/RoomSweep.ts"
 import { alice, bob, make, mallory, mention, message, still, type TestAgent, type World } from "./World.ts"
 
 const roomWith = (world: World, agent: TestAgent) =>
@@ -194,5 +195,20 @@ it.scoped("[M-06] [F25] [F28] pages shrink down to one event; what cannot be use
       })
       failure = "down"
       expect((yield* Effect.flip(read(writer, room, from, now)))._tag).toBe("HomeserverDown")
+    }).pipe(Effect.provide(still(world)))
+  }))
+
+it.scoped("[M-09] an agent's own message is its own after its decision has expired", () =>
+  Effect.gen(function*() {
+    const world = yield* make()
+    const writer = yield* world.agent("writer", alice)
+    yield* Effect.gen(function*() {
+      const room = yield* roomWith(world, writer)
+      const from = yield* boundaryOf(writer, room)
+      const mine = yield* world.human.send(writer.userId, room, message("mine"))
+      yield* Effect.flatMap(RoomSweep, (all) => all.room(room))
+      yield* world.db.transaction(world.sql`DELETE FROM decision`)
+      const { records } = yield* read(writer, room, from, null)
+      expect(records.find(({ eventId }) => eventId === mine)?.kind).toBe("own")
     }).pipe(Effect.provide(still(world)))
   }))

@@ -92,6 +92,8 @@ export const make = Effect.gen(function*() {
       read(
         Effect.flatMap(
           sql`SELECT event_id, room_id, sender, kind FROM decision WHERE agent_id = ${agentId} AND ${openOnly}
+            AND room_id IN (SELECT room_id FROM participation WHERE agent_id = ${agentId} AND membership = 'joined'
+              AND permitted_by IS NOT NULL AND boundary IS NOT NULL)
             ORDER BY kind = 'mention' DESC, sequence LIMIT ${limit}`,
           decodeOpen
         ).pipe(
@@ -124,8 +126,9 @@ export const make = Effect.gen(function*() {
     redactions: (agentId, above, limit) =>
       read(
         Effect.flatMap(
-          sql`SELECT number, room_id, event_id FROM redaction WHERE agent_id = ${agentId} AND number > ${above}
-            ORDER BY number LIMIT ${limit}`,
+          sql`SELECT number, room_id, event_id FROM (
+              SELECT * FROM redaction WHERE agent_id = ${agentId} AND number > ${above} ORDER BY number DESC LIMIT ${limit}
+            ) ORDER BY number`,
           decodeRedactions
         ).pipe(
           Effect.map((rows) => rows.map((row) => ({ number: row.number, roomId: row.room_id, eventId: row.event_id })))
