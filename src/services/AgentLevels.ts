@@ -7,6 +7,11 @@ export class AgentLevels extends Context.Tag("crossfire/services/AgentLevels")<
   AgentLevels,
   {
     readonly get: (agentId: AgentId) => Effect.Effect<Option.Option<Level>>
+    /**
+     * A new connection begins: it brings every level again, computed after it, so that numbers of before say nothing. They
+     * can even be higher, where crossfire's database is a restored one.
+     */
+    readonly connected: Effect.Effect<void>
     /** Takes it unless a newer one of the same incarnation, or an acknowledgment's answer above it, is known. */
     readonly put: (level: Level) => Effect.Effect<void>
     /** An acknowledgment was answered with this level number: lower ones are older than what it closed. */

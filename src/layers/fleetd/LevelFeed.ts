@@ -20,6 +20,7 @@ export const make = Effect.gen(function*() {
     // Over by the clock (the machine slept, say) and perhaps renewed in a moment, which is no change of the lease: it is
     // looked at again until the lease says that it changed.
     if (state._tag === "NotHeld") return yield* Effect.fail("not held" as const)
+    yield* levels.connected
     yield* client.levels(state.stamp).pipe(
       Stream.runForEach(levels.put),
       Effect.tapError((error) =>

@@ -1,14 +1,17 @@
 import { expect, it } from "@effect/vitest"
-import { Clock, Deferred, Effect, Layer, Stream, TestClock } from "effect"
+import { Clock, Deferred, Effect, Layer, Option, Stream, TestClock } from "effect"
 import { StaleGeneration } from "../../../src/domain/api/CrossfireErrors.ts"
 import { Generation, Incarnation } from "../../../src/domain/Ids.ts"
+import { Level } from "../../../src/domain/Level.ts"
 import * as FleetLease from "../../../src/layers/fleetd/FleetLease.ts"
 import * as LevelFeed from "../../../src/layers/fleetd/LevelFeed.ts"
 import * as MemoryAgentLevels from "../../../src/layers/fleetd/MemoryAgentLevels.ts"
 import * as MemorySignals from "../../../src/layers/fleetd/MemorySignals.ts"
+import { AgentLevels } from "../../../src/services/AgentLevels.ts"
 import { type CrossfireClient, CrossfireUnavailable } from "../../../src/services/CrossfireClient.ts"
 import { Lease } from "../../../src/services/Lease.ts"
 import * as FakeClient from "../../support/FakeClient.ts"
+import { editor } from "../../support/FleetFile.ts"
 
 const incarnation = Incarnation.make("00000000-0000-4000-8000-0000000000aa")
 const grant = (generation: number) => ({ generation: Generation.make(generation), incarnation, lastsMillis: 30_000 })
@@ -142,5 +145,44 @@ it.scoped("[C-04] a refused page or level ends the lease; it is taken again unde
       yield* TestClock.adjust("5 seconds")
       expect([...new Set(opened)]).toStrictEqual([1, 2])
       expect(yield* states).toBe("Held")
+    }).pipe(Effect.provide(feed))
+  }))
+
+it.scoped("[C-04] after a new connection the levels count from where crossfire's database stands, a restored one too", () =>
+  Effect.gen(function*() {
+    const level = (number: number) =>
+      new Level({
+        agentId: editor,
+        incarnation,
+        number,
+        authorityRevision: number,
+        wakes: [],
+        rooms: [],
+        redactions: []
+      })
+    const broken = yield* Deferred.make<never, CrossfireUnavailable>()
+    let opened = 0
+    const client = FakeClient.layer({
+      acquireLease: () => Effect.succeed(grant(1)),
+      renewLease: () => Effect.succeed(grant(1)),
+      levels: () => {
+        opened++
+        return opened === 1
+          ? Stream.concat(Stream.make(level(10), level(9)), Stream.fromEffect(Deferred.await(broken)))
+          : Stream.concat(Stream.make(level(3)), Stream.never)
+      }
+    })
+    const board = MemoryAgentLevels.layer.pipe(Layer.provideMerge(MemorySignals.layer))
+    const feed = LevelFeed.layer.pipe(Layer.provideMerge(leaseOver(client)), Layer.provideMerge(board))
+    yield* Effect.gen(function*() {
+      const levels = yield* AgentLevels
+      const number = Effect.map(levels.get(editor), (known) => Option.getOrThrow(known).number)
+      yield* TestClock.adjust("1 seconds")
+      expect(yield* number).toBe(10)
+      yield* levels.acknowledged(editor, 12)
+      yield* Deferred.fail(broken, new CrossfireUnavailable({ operation: "levels", reason: "restarted" }))
+      yield* TestClock.adjust("5 seconds")
+      expect(opened).toBe(2)
+      expect(yield* number).toBe(3)
     }).pipe(Effect.provide(feed))
   }))
