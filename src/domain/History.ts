@@ -34,7 +34,7 @@ export class HistoryMissing extends Schema.TaggedError<HistoryMissing>()("Histor
   path: Schema.String
 }) {
   override get message(): string {
-    return `The established history is missing: ${this.path}. Restore the file, or start over with --fresh-history`
+    return `The established history is missing: ${this.path}. Put the file back, then start the agent again: nothing fresh is made in its place`
   }
 }
 

@@ -26,6 +26,7 @@ export const RegisteredName = Schema.String.pipe(
 export type RegisteredName = typeof RegisteredName.Type
 
 export const HistoryMode = Schema.Literal("shared", "per-room")
+export type HistoryMode = typeof HistoryMode.Type
 
 export const RosterAgent = Schema.Struct({
   key: InstanceKey,

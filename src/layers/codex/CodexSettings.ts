@@ -67,8 +67,8 @@ export const configToml = ({ provider }: CodexSettings): string =>
     ...(provider?.modelCatalog == null ? {} : { model_catalog_json: provider.modelCatalog }),
     // Sub-agents would write histories of their own, and one of their tools is called `send_message`.
     agents: { enabled: false },
-    // Goals would start turns that nobody submitted.
-    features: { goals: false },
+    // Goals would start turns that nobody submitted; plugins fetch their market place from the network at every start.
+    features: { goals: false, plugins: false, remote_plugin: false },
     ...(provider === null ? {} : {
       model_providers: {
         [provider.id]: {

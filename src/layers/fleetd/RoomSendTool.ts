@@ -7,7 +7,7 @@ export const roomSendName = "room_send"
 
 export const roomSendDescription = [
   "Sends a message to a chat room. This is the only way to answer in a room: text that you write outside of this tool is",
-  "shown to your owner and to no room. Always name the destination by its room ID, which begins with ! and stands with",
+  "seen in no room. Always name the destination by its room ID, which begins with ! and stands with",
   "every message you were given; names and aliases are refused. Before you tell one room what you learnt in another,",
   "check that its people may know it. If the answer says \"queued\", the message is stored and will be sent: do not send it",
   "again."
@@ -23,7 +23,7 @@ export const roomSendInput = {
     mentions: {
       type: "array",
       items: { type: "string" },
-      description: "Full user IDs to mention, for example @alice:example.org. A mention interrupts an agent's work"
+      description: "Full user IDs to mention, for example @alice:example.org"
     }
   },
   required: ["room", "text"],

@@ -73,6 +73,13 @@ export const fleetFields = {
   owner: ofForm(UserId)
 }
 
+/** Refused rather than passed over: an owner who asks for separate conversations must not get one for all rooms. */
+const sharedHistory = (value: unknown): Checked<HistoryMode> =>
+  Either.flatMap(
+    oneOf(HistoryMode, `is no history mode; there are ${HistoryMode.literals.join(" and ")}`)(value),
+    (mode) => mode === "shared" ? Either.right(mode) : Either.left("is not built yet: leave it out, or say \"shared\"")
+  )
+
 export const agentFields = {
   key: ofForm(InstanceKey),
   name: ofForm(RegisteredName),
@@ -80,7 +87,7 @@ export const agentFields = {
   model: line(maxNameCharacters),
   effort: line(maxEffortCharacters),
   work_folder: line(maxPathCharacters),
-  history_mode: oneOf(HistoryMode, `is no history mode; there are ${HistoryMode.literals.join(" and ")}`),
+  history_mode: sharedHistory,
   instructions: instructionsText,
   instructions_file: line(maxPathCharacters)
 }

@@ -65,11 +65,11 @@ export const personAdd = ({ administrator, name, password: given, serverName }: 
       Effect.catchTag("AccountExists", () => Effect.succeed("existing" as const))
     )
     yield* People.add(userId, administrator ? "administrator" : "member")
-    const known = administrator ? "an administrator" : "a person"
+    const known = administrator ? "an administrator of" : "known to"
     yield* Console.log(
       account === "made"
-        ? `${userId} is ${known} of this instance now and can sign in.`
-        : `${userId} had an account already and keeps its password. It is ${known} of this instance now.`
+        ? `${userId} can sign in, and is ${known} this instance now.`
+        : `${userId} had an account already and keeps its password; the one above is not its own. It is ${known} this instance now.`
     )
     return { userId, account }
   })

@@ -92,7 +92,7 @@ const at = <A>(tag: EnrollProgress["_tag"], effect: Effect.Effect<A>) => (progre
 it.scopedLive("a roster becomes a fleet: checked, submitted, approved by the owner, introduced, kept", () =>
   Effect.gen(function*() {
     const { codes, crossfire, folder, run, saved, server, tags, told, write } = yield* running
-    write(agent("ww", { effort: "high" }), agent("cc", { engine: "pi", model: "pi-one", history_mode: "per-room" }))
+    write(agent("ww", { effort: "high" }), agent("cc", { engine: "pi", model: "pi-one" }))
     const enrolled = yield* run()
     if (enrolled._tag !== "Introduced") throw new Error("it was to wait")
     expect(tags()).toStrictEqual(["Checked", "ClaimSaved", "WaitingForOwner", "Approved"])
@@ -122,7 +122,7 @@ it.scopedLive("a roster becomes a fleet: checked, submitted, approved by the own
         model: "pi-one",
         effort: null,
         workFolder: join(folder, "work"),
-        historyMode: "per-room",
+        historyMode: "shared",
         instructions: null
       }
     ])

@@ -199,7 +199,7 @@ it.scopedLive("[C-01] a root is this user's own private folder, known by its rea
     expect(yield* problem(join(folder, "file"), true)).toBe("not-a-folder")
     expect(yield* problem(join(folder, "file", "below"), true)).toBe("not-a-folder")
     symlinkSync(join(folder, "nowhere"), join(folder, "dangling"))
-    expect(yield* problem(join(folder, "dangling"), true)).toBe("missing")
+    expect(yield* problem(join(folder, "dangling"), true)).toBe("broken-link")
     expect(yield* problem(join(folder, "d".repeat(100)), true)).toBe("too-long")
     expect(existsSync(join(folder, "d".repeat(100)))).toBe(false)
   }))

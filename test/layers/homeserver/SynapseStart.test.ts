@@ -35,7 +35,8 @@ it.scopedLive("a start that cannot succeed says why and leaves nothing behind", 
   Effect.gen(function*() {
     const missing = yield* prepare({ ...testConfig(yield* temporaryFolder, nowhere), python: "/nonexistent/python" })
     expect((yield* Effect.flip(Effect.scoped(start(missing)))).message).toBe(
-      "Synapse is not installed at /nonexistent/python. Install it with: npm run setup"
+      "Synapse is not installed at /nonexistent/python. Install it with: npm run setup. " +
+        "If crossfire.toml names another Python, correct homeserver.python there"
     )
     const withoutSynapse = { ...missing, config: { ...missing.config, python: "/usr/bin/python3" } }
     expect(yield* Effect.flip(Effect.scoped(start(withoutSynapse)))).toMatchObject({ _tag: "SynapseMissing" })

@@ -62,7 +62,7 @@ it.scopedLive("a roster is read whole: defaults, paths beside the file, under ~ 
         key: "\"c\"",
         name: "\"critic\"",
         work_folder: "'./work/../work'",
-        history_mode: "\"per-room\"",
+        history_mode: "\"shared\"",
         instructions: "\"\"\"\nCheck who listens.\n[[agent]]\nkey = \"x\"\n\"\"\""
       })
     ].join("\n"))
@@ -85,7 +85,7 @@ it.scopedLive("a roster is read whole: defaults, paths beside the file, under ~ 
           ...base,
           key: "c",
           name: "critic",
-          history_mode: "per-room",
+          history_mode: "shared",
           work_folder: join(path, "work"),
           instructions: "Check who listens.\n[[agent]]\nkey = \"x\"\n"
         }
@@ -171,6 +171,9 @@ const corpus: ReadonlyArray<readonly [name: string, text: string, problems: Read
     "2|-|owner|alice does not fit: a full Matrix user ID looks like @alice:example.org",
     "4|agent 1 (writer)|key|a_b does not fit: the instance key takes 1 to 40 lower-case letters, digits and inner hyphens",
     "9|agent 1 (writer)|history_mode|\"per room\" is no history mode; there are shared and per-room"
+  ]],
+  ["[X-01] separate conversations, which are not built yet", `${fleet}${agent({ history_mode: "\"per-room\"" })}`, [
+    "9|agent 1 (writer)|history_mode|is not built yet: leave it out, or say \"shared\""
   ]],
   ["missing fields", `${fleet}[[agent]]\nname = "writer"\n\n[[agent]]\nkey="b"\n`, [
     "3|agent 1 (writer)|key|is missing",

@@ -163,9 +163,8 @@ export default function(pi: Pi): void {
   pi.registerTool({
     name: "room_send",
     label: "Send to a room",
-    description:
-      "Sends one message to a Matrix room. Only what you send with this tool reaches a room: your other output goes to your "
-      + "owner alone. Name the room by its ID as it stands in the input that you got.",
+    description: "Sends one message to a Matrix room. Only what you send with this tool reaches a room. "
+      + "Name the room by its ID as it stands in the input that you got.",
     promptSnippet: "Send a message to a room",
     parameters: {
       type: "object",
