@@ -31,7 +31,7 @@ const ask = (person: Person, chat: RoomId, text: string) =>
     return textOf(answer)
   })
 
-withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a running stage", (it) => {
+withLayer(layer, { timeout: "240 seconds", excludeTestServices: true })("on a running stage", (it) => {
   it.scoped(
     "[P-04] a roster that cannot be used is told with line and field, and nothing of it is filed",
     () =>
@@ -77,7 +77,7 @@ withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a ru
         expect(unenrolled.code).toBe(4)
         expect(unenrolled.stderr).toContain(`fleet enroll ROSTER --server URL --root ${other.root}`)
       }),
-    90_000
+    180_000
   )
 
   it.scoped(
@@ -108,7 +108,7 @@ withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a ru
         expect(other.hasClaim()).toBe(false)
         expect(AnotherFleet.knownTo(stage)).toStrictEqual(before)
       }),
-    60_000
+    180_000
   )
 
   it.scoped(
@@ -143,7 +143,7 @@ withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a ru
           enrollments: [...before.enrollments, "taken pending"].toSorted()
         })
       }),
-    60_000
+    180_000
   )
 
   it.scoped(
@@ -192,7 +192,7 @@ withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a ru
         const anew = yield* later.enroll("--again", "--json")
         expect([anew.code, readFiled(anew.stdout).state]).toStrictEqual([0, "pending"])
       }),
-    90_000
+    180_000
   )
 
   it.scoped(
@@ -238,7 +238,7 @@ withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a ru
         const known = AnotherFleet.knownTo(stage)
         expect([known.fleets, known.agents]).toStrictEqual([before.fleets, before.agents])
       }),
-    90_000
+    180_000
   )
 
   it.scoped(
@@ -267,6 +267,6 @@ withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a ru
         expect(broken.code).toBe(1)
         expect(broken.stderr).toMatch(/crossfire\.toml, line [23]: it is not valid TOML/u)
       }),
-    60_000
+    180_000
   )
 })

@@ -65,7 +65,7 @@ it.scopedLive(
       yield* child.stop
       expect(processesOf(folder)).toStrictEqual([])
     }),
-  60_000
+  180_000
 )
 
 it.scopedLive("a Python that is not there is told with its setting, and nothing runs on", () =>
@@ -86,7 +86,7 @@ it.scopedLive("a Python that is not there is told with its setting, and nothing 
     expect(refused.stderr).toContain("npm run setup")
     expect(refused.stderr).toContain("homeserver.python")
     expect(processesOf(folder)).toStrictEqual([])
-  }), 30_000)
+  }), 180_000)
 
 /** The first place on the path that has this program. */
 const whereIs = (name: string): string =>
@@ -128,7 +128,7 @@ it.scopedLive(
       expect(bare.stderr).toContain("sudo apt-get install python3-venv")
       expect(readdirSync(clone).toSorted()).toStrictEqual(before)
     }),
-  30_000
+  180_000
 )
 
 it.scopedLive(
@@ -177,10 +177,10 @@ it.scopedLive(
       expect([opened.code, opened.stdout]).toStrictEqual([4, ""])
       expect(opened.stderr).toContain("can be opened by other users")
     }),
-  60_000
+  180_000
 )
 
-withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a running stage", (it) => {
+withLayer(layer, { timeout: "240 seconds", excludeTestServices: true })("on a running stage", (it) => {
   it.scoped(
     "[O-03] a second crossfire on the same data folder is refused, and the first goes on",
     () =>
@@ -194,7 +194,7 @@ withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a ru
         expect(yield* answers(`${stage.address}/healthz`)).toBe(true)
         expect(yield* answers(`${stage.homeserver}/_matrix/client/versions`)).toBe(true)
       }),
-    30_000
+    180_000
   )
 
   it.scoped(
@@ -217,7 +217,7 @@ withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a ru
         expect(enrolling.stderr).toContain("Stop that one first")
         expect(yield* statusOf(root)).toStrictEqual(before)
       }),
-    30_000
+    180_000
   )
 
   it.scoped(
@@ -256,6 +256,6 @@ withLayer(layer, { timeout: "120 seconds", excludeTestServices: true })("on a ru
         // What was said to an absent daemon was refused, not kept.
         expect(shared.map(({ waitingItems }) => waitingItems)).toStrictEqual(agents.map(() => 0))
       }),
-    90_000
+    180_000
   )
 })

@@ -85,5 +85,5 @@ it.scopedLive(
         expect(ours.map(({ text }) => text)).toStrictEqual([...sent.map((_, at) => `number ${at + 1}`), "afterwards"])
       }
     }).pipe(Effect.provide(NodeHttpClient.layerUndici)),
-  240_000
+  420_000
 )

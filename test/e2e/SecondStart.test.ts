@@ -82,5 +82,5 @@ it.scopedLive(
       }))
       expect(processesOf(folder)).toStrictEqual([])
     }).pipe(Effect.provide(NodeHttpClient.layerUndici)),
-  180_000
+  420_000
 )
