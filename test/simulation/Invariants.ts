@@ -26,16 +26,26 @@ const noticeFile = /^Its complete text is in "?([^"\s]+)"? \(/mu
 const messagesOf = (text: string, told: boolean): ReadonlyArray<Given> =>
   [...text.matchAll(block)].map((match) => ({ eventId: match[1] ?? "", roomId: match[2] ?? "", told }))
 
+/** A written line never changes, and it is read again at every inspection. */
+const readLines = new WeakMap<HistoryFile["lines"][number], ReadonlyArray<Given>>()
+
+const givenByLine = (
+  line: HistoryFile["lines"][number],
+  files: ReadonlyMap<string, string>
+): ReadonlyArray<Given> => {
+  if (line.kind !== "user") return []
+  const known = readLines.get(line)
+  if (known !== undefined) return known
+  const [header = ""] = line.text.split("\n", 1)
+  const path = / kind=notice(?=\s|$)/u.test(header) ? noticeFile.exec(line.text)?.[1] : undefined
+  const given = path === undefined ? messagesOf(line.text, false) : givenInNotice(files.get(path) ?? "", files)
+  readLines.set(line, given)
+  return given
+}
+
 /** Every room message that this history holds, in order; a notice stands for what its file holds. */
 export const givenIn = (file: HistoryFile, files: ReadonlyMap<string, string>): ReadonlyArray<Given> =>
-  file.lines.flatMap((line) => {
-    if (line.kind !== "user") return []
-    const path = / kind=notice(?=\s|$)/u.test(line.text.split("\n")[0] ?? "")
-      ? noticeFile.exec(line.text)?.[1]
-      : undefined
-    if (path === undefined) return messagesOf(line.text, false)
-    return givenInNotice(files.get(path) ?? "", files)
-  })
+  file.lines.flatMap((line) => givenByLine(line, files))
 
 /** A notice can itself have become unknown: its file then is a notice again. */
 const givenInNotice = (text: string, files: ReadonlyMap<string, string>): ReadonlyArray<Given> => {

@@ -1,6 +1,6 @@
 // One seeded run: people write, everything fails, everything is healed, and then the invariants are asked.
 import { Effect, Fiber, Ref } from "effect"
-import { EventId, OperationId, RoomId } from "../../src/domain/Ids.ts"
+import { EventId, OperationId, RoomId, UserId } from "../../src/domain/Ids.ts"
 import { nextUuid, seeded, Uuids } from "../../src/layers/fleetd/Uuids.ts"
 import type { PushedEvent } from "../../src/layers/matrix/ApplicationServicePush.ts"
 import * as MemoryMatrix from "../../src/layers/matrix/MemoryMatrix.ts"
@@ -24,6 +24,8 @@ export interface Outcome {
 
 /** How long the healed system may take until nothing is under way, in virtual time. */
 const quiescentWithinMillis = 30 * 60_000
+
+const mallory = UserId.make(`@mallory:${SimulatedFleet.serverName}`)
 
 const answerable = /^── message (\$\S+) in (!\S+) from (@cf-)?\S+ at \S+ \[(wake|mention)\]/gmu
 
@@ -153,6 +155,19 @@ export const run = (
     yield* Effect.repeat(Effect.delay(joined, "100 millis"), { until: (all) => all, times: 3_000 })
     faulty = true
 
+    // Someone whom nobody's policy selects, and who takes back most of what they say: at once, or much later.
+    for (const roomId of rooms) {
+      yield* memory.human.invite(SimulatedFleet.alice, roomId, mallory)
+      yield* memory.human.join(mallory, roomId)
+    }
+    const slip = (roomId: RoomId) =>
+      Effect.gen(function*() {
+        const eventId = yield* memory.human.send(mallory, roomId, { msgtype: "m.text", body: "a slip" })
+        if (random.chance(0.2)) return
+        const takeBack = Effect.orDie(memory.human.redact(mallory, roomId, eventId))
+        yield* Effect.forkScoped(Effect.delay(takeBack, random.between(0, 4_000)))
+      })
+
     const sent: Array<Invariants.SentMessage> = []
     const numbers = new Map<RoomId, number>()
     const sayIn = (roomId: RoomId, depthLag: number) =>
@@ -167,8 +182,9 @@ export const run = (
       const roomId = rooms[random.between(0, rooms.length)]
       if (roomId === undefined) return
       yield* sayIn(roomId, 0)
+      if (random.chance(0.2)) yield* slip(roomId)
     })
-    const burst = random.chance(0.2)
+    const burst = random.chance(0.1)
 
     const nemesis = Effect.gen(function*() {
       yield* pause(rates.nemesis / 4, rates.nemesis)
@@ -206,7 +222,7 @@ export const run = (
       }
       for (const problem of yield* Invariants.unknownProblems(databases.fleet)) problems.add(problem)
     })
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(pause(200, 2_000), inspect)))
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(pause(1_000, 5_000), inspect)))
 
     for (let left = random.between(10, 30); left > 0; left--) {
       yield* pause(0, 3_000)
@@ -216,7 +232,7 @@ export const run = (
     // then taken in parts, and pages bring again what was given.
     const [crowded] = rooms
     if (burst && crowded !== undefined) {
-      for (let left = random.between(110, 230); left > 0; left--) {
+      for (let left = random.between(110, 150); left > 0; left--) {
         yield* sayIn(crowded, random.chance(0.2) ? random.between(1, 4) : 0)
       }
     }
