@@ -176,16 +176,22 @@ export const make = (parts: {
             `its engine ended ${startsWithoutDelivery} times in a row before it took an input or finished one`
           )
         }
-        if (startsWithoutDelivery > 1) yield* Effect.sleep(Duration.seconds(2 ** (startsWithoutDelivery - 1)))
-        startsWithoutDelivery++
         starting = true
-        const started = yield* Effect.either(parts.activation.activate(agent, context)).pipe(
+        const started = yield* Effect.gen(function*() {
+          if (startsWithoutDelivery > 1) yield* Effect.sleep(Duration.seconds(2 ** (startsWithoutDelivery - 1)))
+          // Stopped while it waited: whoever stopped it is told only when nothing starts any more.
+          if (!(yield* registry.agent(agentId)).enabled) return null
+          startsWithoutDelivery++
+          return yield* Effect.either(parts.activation.activate(agent, context))
+        }).pipe(
           Effect.ensuring(Effect.sync(() => {
             starting = false
           }))
         )
+        if (started === null) return again
         if (started._tag === "Right") {
           active = started.right
+          yield* outbox.closeTopic(`leftover:${agentId}`)
           return again
         }
         const failure = started.left

@@ -133,8 +133,9 @@ export const make = (config: SupervisorConfig) =>
       })
 
     const processGone = (agentId: AgentId) =>
-      Effect.sync(() => receivers.get(agentId)?.view().processId ?? null).pipe(
-        Effect.repeat({ until: (pid) => pid === null, schedule: Schedule.spaced(stopLook) }),
+      // One that is starting has no process to show yet, and is not gone.
+      Effect.sync(() => receivers.get(agentId)?.view().state ?? "sleeping").pipe(
+        Effect.repeat({ until: (state) => state === "sleeping", schedule: Schedule.spaced(stopLook) }),
         Effect.timeoutOption(stopWithin)
       )
 

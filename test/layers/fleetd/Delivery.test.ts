@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Option, TestClock } from "effect"
+import { Effect, Fiber, Option, TestClock } from "effect"
 import { deliveryIdOfFirstLine } from "../../../src/domain/DeliveryHeader.ts"
 import { OperationId } from "../../../src/domain/Ids.ts"
 import * as MemoryEngine from "../../../src/layers/memory/MemoryEngine.ts"
@@ -196,6 +196,26 @@ it.scoped("[C-05] [C-09] messages do not start a stopped agent, also after a res
     expect(yield* running.run(Effect.flatMap(Controller, (controller) => controller.start(editor)))).toBe(true)
     yield* pass
     expect(eventsIn(inputs(memory))).toStrictEqual(["$event-1"])
+  }))
+
+it.scoped("[C-05] a stop during a start is answered when nothing runs any more", () =>
+  Effect.gen(function*() {
+    const { crossfire, daemon, memory } = yield* setting({
+      ...steady,
+      onActivate: () => Effect.as(Effect.sleep("5 seconds"), true)
+    })
+    const running = yield* daemon
+    yield* crossfire.say("one")
+    yield* TestClock.adjust("2 seconds")
+    const stopping = yield* Effect.fork(
+      running.run(Effect.flatMap(Controller, (controller) => controller.stop(editor)))
+    )
+    yield* TestClock.adjust("1 second")
+    expect(Option.isNone(yield* Fiber.poll(stopping))).toBe(true)
+    yield* TestClock.adjust("10 seconds")
+    expect(yield* Fiber.join(stopping)).toBe(true)
+    expect(memory.running()).toHaveLength(0)
+    expect(inputs(memory)).toStrictEqual([])
   }))
 
 it.scoped("[F-04] a direct message is stored once per operation, delivered, and told with its native entry", () =>
