@@ -9,7 +9,6 @@ import { maxFailures, type Publication } from "../../domain/Publication.ts"
 import { AgentLevels } from "../../services/AgentLevels.ts"
 import { Checkpoints } from "../../services/Checkpoints.ts"
 import type { LeaseStamp } from "../../services/CrossfireClient.ts"
-import { FleetOutbox } from "../../services/FleetOutbox.ts"
 import { FleetRegistry } from "../../services/FleetRegistry.ts"
 import { Lease } from "../../services/Lease.ts"
 import { EngineGone, NativeEngines } from "../../services/NativeEngine.ts"
@@ -17,6 +16,7 @@ import { Publications } from "../../services/Publications.ts"
 import { RunSweep } from "../../services/RunSweep.ts"
 import { Signals } from "../../services/Signals.ts"
 import type { Activation, Active } from "./Activation.ts"
+import * as AgentIncidents from "./AgentIncidents.ts"
 import * as ContextState from "./ContextState.ts"
 import type { InputPreparation } from "./InputPreparation.ts"
 import type { ReceiptResolver } from "./ReceiptResolver.ts"
@@ -49,7 +49,7 @@ export const make = (parts: {
     const contextState = yield* ContextState.make(agentId, context)
     const lease = yield* Lease
     const levels = yield* AgentLevels
-    const outbox = yield* FleetOutbox
+    const incidents = yield* AgentIncidents.make
     const publications = yield* Publications
     const registry = yield* FleetRegistry
     const signals = yield* Signals
@@ -57,6 +57,8 @@ export const make = (parts: {
 
     let active: Active | null = null
     let starting = false
+    /** What the owner was told last of how the work ends; null: not known in this daemon's life. */
+    let toldOutcome: "worked" | "failing" | null = null
     let settled = false
     let startsWithoutDelivery = 0
     /** For the one that is submitted: when it was, and how long the next look at the file waits. */
@@ -83,12 +85,7 @@ export const make = (parts: {
         // Whoever frees the agent wants it tried again.
         startsWithoutDelivery = 0
         yield* registry.setProblem(agentId, reason)
-        yield* outbox.notice(
-          `held:${agentId}`,
-          `The agent ${agent.name} is held: ${reason}. Nothing was lost; after mending it: fleet start ${agent.name}`
-        )
-        yield* signals.outbox
-        yield* Effect.logError("agent held").pipe(Effect.annotateLogs({ agent: agent.name, reason }))
+        yield* incidents.held(agent, reason)
         yield* close(false)
         return wait(idleLook)
       })
@@ -105,23 +102,14 @@ export const make = (parts: {
             if (open.kind !== "reminder") startsWithoutDelivery = 0
             return again
           case "Unknown":
-            yield* outbox.notice(
-              `unknown:${open.deliveryId}`,
-              `It could not be proven whether an input reached the agent ${agent.name} before the machine went down. ` +
-                "The agent is told so, with the complete earlier text."
-            )
+            yield* incidents.unknownInput(agent, open.deliveryId)
             return again
           case "Absent":
             return resolution.failures >= maxFailures
               ? yield* hold(agent, `an input did not reach its history in ${resolution.failures} tries`)
               : again
           case "WriterAlive":
-            yield* outbox.notice(
-              `leftover:${agentId}`,
-              `Processes of the agent ${agent.name} cannot be ended (${
-                resolution.processIds.join(", ")
-              }); it stays down until they are gone`
-            )
+            yield* incidents.leftover(agent, resolution.processIds)
             return wait(leftoverLook)
           case "Wait": {
             const waited = (yield* Clock.currentTimeNanos) - receipt.sinceNanos
@@ -191,7 +179,7 @@ export const make = (parts: {
         if (started === null) return again
         if (started._tag === "Right") {
           active = started.right
-          yield* outbox.closeTopic(`leftover:${agentId}`)
+          yield* incidents.nothingLeft(agentId)
           return again
         }
         const failure = started.left
@@ -220,7 +208,15 @@ export const make = (parts: {
     /** With the gate open and no turn running: what comes next here, and the step towards it. */
     const advance = (agent: FleetAgent, stamp: LeaseStamp, level: Level, prepared: Publication | null) =>
       Effect.gen(function*() {
-        const { checkpoint, next, unknown, wakes } = yield* contextState.read(level, active?.runId ?? null, prepared)
+        const { checkpoint, next, outcome, unknown, wakes } = yield* contextState.read(
+          level,
+          active?.runId ?? null,
+          prepared
+        )
+        if (outcome !== null && outcome !== toldOutcome) {
+          yield* outcome === "failing" ? incidents.failing(agent) : incidents.workedAgain(agentId)
+          toldOutcome = outcome
+        }
         if (prepared !== null) {
           const fits = prepared.kind === next && prepared.authorityRevision === level.authorityRevision &&
             !redactedIn(level, prepared)

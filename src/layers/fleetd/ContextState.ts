@@ -15,6 +15,8 @@ export interface ContextState {
   readonly wakes: boolean
   readonly checkpoint: Option.Option<Checkpoint>
   readonly unknown: Option.Option<Publication>
+  /** How the last input's work ended for good: `failing` when its continuations failed too; null while it goes on. */
+  readonly outcome: "worked" | "failing" | null
 }
 
 export const make = (agentId: AgentId, context: ContextKey) =>
@@ -47,7 +49,14 @@ export const make = (agentId: AgentId, context: ContextKey) =>
             continueDue: sameRun && Option.exists(checkpoint, (one) => one.turnEnd === "failed") && unfinished,
             inputWaits: wakes || items || prepared?.kind === "batch"
           })
-          const state: ContextState = { next, wakes, checkpoint, unknown }
+          const outcome = Option.match(checkpoint, {
+            onNone: () => null,
+            onSome: (one) => {
+              if (one.turnEnd === "completed") return "worked" as const
+              return one.turnEnd === "failed" && one.continues >= maxContinues ? "failing" as const : null
+            }
+          })
+          const state: ContextState = { next, wakes, checkpoint, unknown, outcome }
           return state
         })
     }

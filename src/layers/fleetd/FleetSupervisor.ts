@@ -7,12 +7,12 @@ import { type AgentId, sharedContext } from "../../domain/Ids.ts"
 import { AgentLevels } from "../../services/AgentLevels.ts"
 import { Controller } from "../../services/Controller.ts"
 import { DirectInputs } from "../../services/DirectInputs.ts"
-import { FleetOutbox } from "../../services/FleetOutbox.ts"
 import { FleetRegistry } from "../../services/FleetRegistry.ts"
 import { Lease } from "../../services/Lease.ts"
 import { Publications } from "../../services/Publications.ts"
 import { Signals } from "../../services/Signals.ts"
 import * as Activation from "./Activation.ts"
+import * as AgentIncidents from "./AgentIncidents.ts"
 import * as Receiver from "./ContextReceiver.ts"
 import * as InputPreparation from "./InputPreparation.ts"
 import * as Resolver from "./ReceiptResolver.ts"
@@ -38,7 +38,7 @@ export const make = (config: SupervisorConfig) =>
     const inputs = yield* DirectInputs
     const lease = yield* Lease
     const levels = yield* AgentLevels
-    const outbox = yield* FleetOutbox
+    const incidents = yield* AgentIncidents.make
     const publications = yield* Publications
     const registry = yield* FleetRegistry
     const signals = yield* Signals
@@ -54,8 +54,7 @@ export const make = (config: SupervisorConfig) =>
         yield* Effect.logError("receiver failed", cause).pipe(Effect.annotateLogs({ agent: agent.name }))
         const reason = "an internal check failed; the daemon's log has the details"
         yield* registry.setProblem(agent.agentId, reason)
-        yield* outbox.notice(`held:${agent.agentId}`, `The agent ${agent.name} is held: ${reason}.`)
-        yield* signals.outbox
+        yield* incidents.held(agent, reason)
       }).pipe(
         Effect.catchTag("StoreFailed", (failed) => Effect.logError(failed.message)),
         Effect.zipRight(Effect.sleep(afterDefect))
@@ -154,7 +153,7 @@ export const make = (config: SupervisorConfig) =>
           const agent = yield* registry.agent(agentId)
           yield* registry.setEnabled(agentId, true)
           yield* registry.setProblem(agentId, null)
-          yield* outbox.closeTopic(`held:${agentId}`)
+          yield* incidents.freed(agentId)
           yield* signals.agent(agentId)
           return !agent.enabled || agent.problem !== null
         }),

@@ -22,7 +22,15 @@ class PasswordsDiffer extends Schema.TaggedError<PasswordsDiffer>()("PasswordsDi
 }
 
 /** Asked for twice, without an echo. */
+class NoTerminal extends Schema.TaggedError<NoTerminal>()("NoTerminal", {}) {
+  override get message(): string {
+    return "--ask-password needs a terminal to ask at; without it a password is made and shown. Nothing was made"
+  }
+}
+
 export const promptedPassword = Effect.gen(function*() {
+  // At the end of its input the prompt would wait for ever.
+  if (!process.stdin.isTTY) return yield* new NoTerminal()
   const first = yield* Prompt.run(Prompt.password({
     message: "Password",
     validate: (text) =>
@@ -56,6 +64,10 @@ export const personAdd = ({ administrator, name, password: given, serverName }: 
       decodeUserId(`@${name}:${serverName}`),
       () => new AccountNameInvalid({ localpart: name, reason: "characters" })
     )
+    // Matrix takes capital letters in old user IDs, and no homeserver makes a new one: told before a password is shown.
+    if (!/^[a-z0-9._=/+-]+$/u.test(name)) {
+      return yield* new AccountNameInvalid({ localpart: name, reason: "characters" })
+    }
     const password = Option.isSome(given) ? given.value : yield* generatedPassword
     if (Option.isNone(given)) {
       yield* Console.log(`Password of ${userId}, shown this once: ${Redacted.value(password)}`)

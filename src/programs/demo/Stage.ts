@@ -197,7 +197,14 @@ export const make = (config: StageConfig) =>
     const fleetdLog = join(folder, "logs/fleetd.log")
 
     const model = config.models === null
-      ? yield* ScriptedModel.serve({ script: responder({ delayMs: config.thinkMillis }), port: kept.modelPort })
+      ? yield* ScriptedModel.serve({ script: responder({ delayMs: config.thinkMillis }), port: kept.modelPort }).pipe(
+        Effect.mapError(({ reason }) =>
+          new ChildFailed({
+            command: "the scripted model",
+            reason: `${reason}. Does a demo run in ${folder} already? End that one, or use another folder with --folder`
+          })
+        )
+      )
       : null
 
     if (!existsSync(join(dataFolder, "crossfire.toml"))) {

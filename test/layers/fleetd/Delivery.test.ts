@@ -241,7 +241,7 @@ it.scoped("a turn that failed is continued a bounded number of times, later each
   Effect.gen(function*() {
     const failing = { turn: "failed" as const }
     const { crossfire, daemon, memory } = yield* setting(
-      scripted([failing, failing, failing, failing, failing, failing])
+      scripted([failing, failing, failing, failing])
     )
     yield* daemon
     yield* crossfire.say("one")
@@ -252,6 +252,13 @@ it.scoped("a turn that failed is continued a bounded number of times, later each
       "continue",
       "continue"
     ])
+    // Told once that it failed for good, and again only after it had worked.
+    expect(crossfire.notices.filter((text) => text.includes("failed"))).toHaveLength(1)
+    yield* crossfire.say("two")
+    yield* TestClock.adjust("10 minutes")
+    yield* TestClock.adjust("10 minutes")
+    expect(eventsIn(inputs(memory))).toStrictEqual(["$event-1", "$event-2"])
+    expect(crossfire.notices.filter((text) => text.includes("failed"))).toHaveLength(1)
   }))
 
 it.scoped("[C-08] an idle engine sleeps after thirty minutes, and the next message wakes it on the same history", () =>

@@ -2,6 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Ref } from "effect"
 import { RunId, sharedContext } from "../../../src/domain/Ids.ts"
 import * as HostProcesses from "../../../src/layers/fleetd/HostProcesses.ts"
+import * as MemorySignals from "../../../src/layers/fleetd/MemorySignals.ts"
 import * as SqliteOutbox from "../../../src/layers/fleetd/sqlite/SqliteOutbox.ts"
 import * as SqliteRegistry from "../../../src/layers/fleetd/sqlite/SqliteRegistry.ts"
 import { claimRoot } from "../../../src/layers/fleetd/sqlite/SqliteRoot.ts"
@@ -37,7 +38,9 @@ it.scopedLive("what an earlier daemon left is ended before anything starts; an a
       expect(notices.map(({ text }) => text)).toStrictEqual([expect.stringContaining("reporter is held")])
     }).pipe(
       Effect.provide(
-        Layer.mergeAll(SqliteRegistry.layer, SqliteOutbox.layer, host).pipe(Layer.provideMerge(registryIn(folder)))
+        Layer.mergeAll(SqliteRegistry.layer, SqliteOutbox.layer, MemorySignals.layer, host).pipe(
+          Layer.provideMerge(registryIn(folder))
+        )
       )
     )
   }))

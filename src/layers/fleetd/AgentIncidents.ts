@@ -1,0 +1,52 @@
+// What the owner is told of an agent when it cannot go on by itself, each incident once. Words and topics only: what is
+// done about it is the receiver's.
+import { Effect } from "effect"
+import type { FleetAgent } from "../../domain/FleetAgent.ts"
+import type { AgentId, DeliveryId } from "../../domain/Ids.ts"
+import { FleetOutbox } from "../../services/FleetOutbox.ts"
+import { Signals } from "../../services/Signals.ts"
+
+const heldTopic = (agentId: AgentId): string => `held:${agentId}`
+const failingTopic = (agentId: AgentId): string => `failing:${agentId}`
+const leftoverTopic = (agentId: AgentId): string => `leftover:${agentId}`
+
+export const make = Effect.gen(function*() {
+  const outbox = yield* FleetOutbox
+  const signals = yield* Signals
+  const tell = (topic: string, text: string) => Effect.zipRight(outbox.notice(topic, text), signals.outbox)
+  return {
+    /** Nothing starts until the owner acts. */
+    held: (agent: FleetAgent, reason: string) =>
+      Effect.zipRight(
+        tell(
+          heldTopic(agent.agentId),
+          `The agent ${agent.name} is held: ${reason}. Nothing was lost; after mending it: fleet start ${agent.name}`
+        ),
+        Effect.logError("agent held").pipe(Effect.annotateLogs({ agent: agent.name, reason }))
+      ),
+    freed: (agentId: AgentId) => outbox.closeTopic(heldTopic(agentId)),
+    /** Its last turns failed, and nothing goes on by itself any more: a provider that refuses, say. */
+    failing: (agent: FleetAgent) =>
+      tell(
+        failingTopic(agent.agentId),
+        `The last turns of the agent ${agent.name} failed; its messages were delivered, and their work is not finished. ` +
+          `Look at its provider and its history; the next message, or fleet send ${agent.name} TEXT, makes it go on.`
+      ),
+    workedAgain: (agentId: AgentId) => outbox.closeTopic(failingTopic(agentId)),
+    /** The agent itself is told by the notice input; its owner by this. */
+    unknownInput: (agent: FleetAgent, deliveryId: DeliveryId) =>
+      tell(
+        `unknown:${deliveryId}`,
+        `It could not be proven whether an input reached the agent ${agent.name} before the machine went down. ` +
+          "The agent is told so, with the complete earlier text."
+      ),
+    leftover: (agent: FleetAgent, processIds: ReadonlyArray<number>) =>
+      tell(
+        leftoverTopic(agent.agentId),
+        `Processes of the agent ${agent.name} cannot be ended (${
+          processIds.join(", ")
+        }); it stays down until they are gone`
+      ),
+    nothingLeft: (agentId: AgentId) => outbox.closeTopic(leftoverTopic(agentId))
+  }
+})
