@@ -22,17 +22,31 @@ const settingsTemplate =
 # [delivery]
 # max_message_bytes = 65536     # a complete input, in UTF-8 bytes
 # idle_sleep_minutes = 30       # an idle engine is closed after this time; the next message starts it again
+# receipt_seconds = 60          # for an engine's answer to an input, and again for its entry in the history
 
 # [codex]
 # program = "/absolute/path/to/codex"
 # login = "/home/you/.codex/auth.json"   # linked, never copied; "none" for a provider that needs no login
 # sandbox = "workspace-write"            # read-only, workspace-write, danger-full-access
 # approval_policy = "never"              # untrusted, on-request, never
+# work_folder_trust = "untrusted"        # trusted: settings in the work folder can start commands outside of the sandbox
+
+# [codex.environment]                    # for the engine, not for the commands that it runs
+# MY_KEY = "the provider's key"
+
+# [codex.provider]                       # one of your own, which speaks the Responses API
+# id = "mine"
+# base_url = "http://127.0.0.1:8000/v1"
+# model_catalog = "/absolute/path/to/catalog.json"   # in the form of: codex debug models
+# key_variable = "MY_KEY"                # left out: no key is sent
 
 # [pi]
 # program = "/absolute/path/to/cli.js"
 # login = "/home/you/.pi/agent/auth.json"
-# models = "/absolute/path/to/models.json"
+# models = "/absolute/path/to/models.json"   # providers of your own, in the form of Pi's models.json
+
+# [pi.environment]                       # for Pi and for the commands that it runs
+# MY_VARIABLE = "value"
 `
 
 /** Puts the template there, whole, unless a file stands there already. */
@@ -56,12 +70,23 @@ export const init = (path: string): Effect.Effect<Answer, { readonly _tag: strin
     }
   }).pipe(Effect.scoped)
 
-const enrolledAnswer = (root: string, enrolled: Enrolled): Answer => {
+const enrolledAnswer = (
+  { root, rosterPath, serverUrl }: {
+    readonly root: string
+    readonly rosterPath: string
+    readonly serverUrl: string
+  },
+  enrolled: Enrolled
+): Answer => {
   if (enrolled._tag === "Waiting") {
     const { enrollment } = enrolled
     return {
       json: { state: enrollment.state, code: enrollment.code, bot: enrollment.bot },
-      text: "The request is filed. When its owner has agreed, run the same command again"
+      // With `--again` the repetition would give up what the owner has just agreed to.
+      text: [
+        "The request is filed. Once its owner has agreed, run this, without --again and with fleetd down:",
+        `  fleet enroll ${rosterPath} --server ${serverUrl} --root ${root}`
+      ].join("\n")
     }
   }
   const { agents, fleetId } = enrolled.introduction
@@ -107,7 +132,7 @@ export const enrollRoster = (options: {
         saveIntroduction: fleet.introduce,
         progress: (progress) => note(enrollText(progress))
       })
-      return enrolledAnswer(root, enrolled)
+      return enrolledAnswer({ root, rosterPath: options.rosterPath, serverUrl }, enrolled)
     }).pipe(
       Effect.provide(Layer.mergeAll(registry(root), Claim.layer(root), HostEngines.layer(settings)))
     )

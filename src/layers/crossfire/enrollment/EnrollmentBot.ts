@@ -31,7 +31,8 @@ const tooMany = "These were too many codes that led nowhere. I take codes from y
 
 const standing: Readonly<Record<EnrollmentState, string>> = {
   pending: "waits for its owner's answer",
-  approved: "is confirmed already; fleetd introduces the agents now or has its own reason to wait",
+  approved:
+    "is confirmed already; `fleet enroll` makes its agents known, run again without `--again` if it no longer runs",
   introduced: "is confirmed and its agents exist",
   rejected: "was rejected",
   expired: "has expired; run `fleet enroll` again for a new code"
@@ -42,8 +43,8 @@ type Settled = Exclude<VerdictOutcome, { readonly _tag: "Unknown" } | { readonly
 const told = (outcome: Settled, code: EnrollmentCode): string => {
   switch (outcome._tag) {
     case "Approve":
-      return `Confirmed ${shownCode(code)}. fleetd makes the agents known now. They take part in no room yet: invite ` +
-        "each where you want it."
+      return `Confirmed ${shownCode(code)}. \`fleet enroll\` makes the agents known; if it no longer runs, run it ` +
+        "again without `--again`. They take part in no room yet: invite each where you want it."
     case "Reject":
       return `Rejected ${shownCode(code)}. Nothing was made.`
     case "Stands":

@@ -76,11 +76,13 @@ it.scoped("[I-03] the owner reads the whole roster with every setting before con
     ].join("\n"))
     expect(yield* state).toBe("pending")
     expect(yield* crossfire.say(alice, `Confirm ${code}`)).toStrictEqual([
-      `Confirmed ${code}. fleetd makes the agents known now. They take part in no room yet: invite each where you want it.`
+      `Confirmed ${code}. \`fleet enroll\` makes the agents known; if it no longer runs, run it again without \`--again\`. ` +
+      "They take part in no room yet: invite each where you want it."
     ])
     expect(yield* state).toBe("approved")
     expect(yield* crossfire.say(alice, `confirm ${code}`)).toStrictEqual([
-      `The request ${code} is confirmed already; fleetd introduces the agents now or has its own reason to wait. Nothing was changed.`
+      `The request ${code} is confirmed already; \`fleet enroll\` makes its agents known, run again without \`--again\` if it no ` +
+      "longer runs. Nothing was changed."
     ])
   }))
 
