@@ -7,6 +7,7 @@ import * as MemoryMatrix from "../../src/layers/matrix/MemoryMatrix.ts"
 import * as MemoryEngine from "../../src/layers/memory/MemoryEngine.ts"
 import type { Database } from "../../src/services/Database.ts"
 import { HomeserverUnavailable } from "../../src/services/Matrix.ts"
+import { makeHost } from "../support/MemoryHost.ts"
 import * as Invariants from "./Invariants.ts"
 import * as SimulatedFleet from "./SimulatedFleet.ts"
 import type { SeededRandom } from "./VirtualTime.ts"
@@ -68,7 +69,7 @@ export const run = (
         )
     })
 
-    const machine: SimulatedFleet.Machine = { bootId: "boot-1", files: new Map() }
+    const machine = makeHost()
     const sendTool = yield* Ref.make<SimulatedFleet.SimulatedFleet["send"]>(() => Effect.succeed(false))
 
     /** Plays an agent: answers every waking message of its conversation that has no answer in it yet. */

@@ -3,7 +3,6 @@
 import { Deferred, Effect, Exit, Layer, Option, Redacted, Ref, Scope } from "effect"
 import { AgentId, FleetId, UserId } from "../../src/domain/Ids.ts"
 import { defaultMaxInputBytes } from "../../src/domain/InputText.ts"
-import { membership } from "../../src/domain/MatrixEvent.ts"
 import { FleetKey, InstanceKey, nameSkeleton, RegisteredName } from "../../src/domain/Roster.ts"
 import { botUser } from "../../src/domain/SystemUsers.ts"
 import { coreLayer } from "../../src/layers/crossfire/CoreLayer.ts"
@@ -14,16 +13,14 @@ import type { PushedEvent } from "../../src/layers/matrix/ApplicationServicePush
 import type { MemoryMatrix } from "../../src/layers/matrix/MemoryMatrix.ts"
 import type { MemoryEngines } from "../../src/layers/memory/MemoryEngine.ts"
 import { Announcements } from "../../src/services/Announcements.ts"
-import { Artifacts } from "../../src/services/Artifacts.ts"
 import { Controller } from "../../src/services/Controller.ts"
 import { CrossfireDb, type Database, FleetDb } from "../../src/services/Database.ts"
 import { FleetOutbox, type OutgoingMessage } from "../../src/services/FleetOutbox.ts"
 import { FleetRegistry } from "../../src/services/FleetRegistry.ts"
 import { Matrix } from "../../src/services/Matrix.ts"
-import { NativeEngines } from "../../src/services/NativeEngine.ts"
-import { RunSweep } from "../../src/services/RunSweep.ts"
 import { Signals } from "../../src/services/Signals.ts"
-import { ToolAccess } from "../../src/services/ToolAccess.ts"
+import { announcementOf } from "../layers/crossfire/World.ts"
+import * as MemoryHost from "../support/MemoryHost.ts"
 import * as DirectClient from "./DirectClient.ts"
 
 export const serverName = "sim.test"
@@ -66,17 +63,12 @@ const mortal = (database: Database, alive: () => boolean): Database => {
   }
 }
 
-export interface Machine {
-  bootId: string
-  readonly files: Map<string, string>
-}
-
 export const make = (world: {
   readonly memory: MemoryMatrix
   readonly crossfireDb: Database
   readonly fleetDb: Database
   readonly engines: MemoryEngines
-  readonly machine: Machine
+  readonly machine: MemoryHost.MemoryHost
   readonly faults: DirectClient.NetworkFaults
 }) =>
   Effect.gen(function*() {
@@ -139,8 +131,7 @@ export const make = (world: {
       const given = Layer.mergeAll(
         registry,
         DirectClient.make(crossfire, fleetId, alice, faults),
-        host(world.machine, world.engines),
-        Layer.succeed(NativeEngines, NativeEngines.of({ get: (kind) => world.engines.engine(kind) }))
+        MemoryHost.layer(world.machine, world.engines)
       )
       const core = FleetCore.layer({
         supervisor: {
@@ -211,39 +202,6 @@ export const make = (world: {
   })
 
 export type SimulatedFleet = Effect.Effect.Success<ReturnType<typeof make>>
-
-const isOurs = (value: string | undefined): value is UserId => value !== undefined && value.startsWith("@")
-
-const announcementOf = (event: PushedEvent) => ({
-  roomId: event.room_id,
-  member: membership(event) !== null && isOurs(event.state_key) ? event.state_key : null
-})
-
-const host = (machine: Machine, engines: MemoryEngines) =>
-  Layer.mergeAll(
-    Layer.succeed(
-      RunSweep,
-      RunSweep.of({
-        sweep: (runId) => Effect.as(engines.kill(runId), []),
-        bootId: Effect.sync(() => machine.bootId)
-      })
-    ),
-    Layer.succeed(
-      Artifacts,
-      Artifacts.of({
-        write: ({ agentId, deliveryId, name, text }) =>
-          Effect.sync(() => {
-            const path = `/artifacts/${agentId}/${deliveryId}-${name}`
-            machine.files.set(path, text)
-            return { path, bytes: text.length, sha256: "0".repeat(64) }
-          })
-      })
-    ),
-    Layer.succeed(
-      ToolAccess,
-      ToolAccess.of({ open: () => Effect.succeed({ mcpUrl: "http://127.0.0.1:1", mcpToken: "t", socketPath: "/s" }) })
-    )
-  )
 
 /** What enrollment would have written on both sides. */
 export const enroll = (crossfireDb: Database, fleetDb: Database, memory: MemoryMatrix) =>

@@ -1,68 +1,31 @@
 // fleetd's delivery core over a real registry file, the engines' twin and a small crossfire: started, killed and started
 // again over the same state, as a test wants.
 import { Effect, Exit, Layer, Scope } from "effect"
-import type { EngineKind } from "../../src/domain/Engine.ts"
 import type { AgentId } from "../../src/domain/Ids.ts"
 import { defaultMaxInputBytes } from "../../src/domain/InputText.ts"
 import * as FleetCore from "../../src/layers/fleetd/FleetCore.ts"
 import { defaultLimits } from "../../src/layers/fleetd/ReceiverLimits.ts"
 import { claimRoot } from "../../src/layers/fleetd/sqlite/SqliteRoot.ts"
 import { type MemoryEngines } from "../../src/layers/memory/MemoryEngine.ts"
-import { Artifacts } from "../../src/services/Artifacts.ts"
 import { Controller } from "../../src/services/Controller.ts"
 import type { CrossfireClient } from "../../src/services/CrossfireClient.ts"
 import { DirectInputs } from "../../src/services/DirectInputs.ts"
 import { FleetRegistry } from "../../src/services/FleetRegistry.ts"
-import { NativeEngines } from "../../src/services/NativeEngine.ts"
-import { RunSweep } from "../../src/services/RunSweep.ts"
-import { ToolAccess } from "../../src/services/ToolAccess.ts"
 import { registryIn, smallFleet } from "./FleetFile.ts"
-
-export interface Host {
-  bootId: string
-  readonly files: Map<string, string>
-}
-
-export const makeHost = (): Host => ({ bootId: "boot-1", files: new Map() })
-
-const host = (machine: Host) =>
-  Layer.mergeAll(
-    Layer.succeed(
-      RunSweep,
-      RunSweep.of({ sweep: () => Effect.succeed([]), bootId: Effect.sync(() => machine.bootId) })
-    ),
-    Layer.succeed(
-      Artifacts,
-      Artifacts.of({
-        write: ({ agentId, deliveryId, name, text }) =>
-          Effect.sync(() => {
-            const path = `/artifacts/${agentId}/${deliveryId}-${name}`
-            machine.files.set(path, text)
-            return { path, bytes: text.length, sha256: "0".repeat(64) }
-          })
-      })
-    ),
-    Layer.succeed(
-      ToolAccess,
-      ToolAccess.of({ open: () => Effect.succeed({ mcpUrl: "http://127.0.0.1:1", mcpToken: "t", socketPath: "/s" }) })
-    )
-  )
-
-const engines = (memory: MemoryEngines) =>
-  Layer.succeed(NativeEngines, NativeEngines.of({ get: (kind: EngineKind) => memory.engine(kind) }))
+import * as MemoryHost from "./MemoryHost.ts"
 
 /** One life of the daemon in `folder`. Closing its scope is a clean end; `memory.killAll` before it is a harsher one. */
 export const start = (options: {
   readonly folder: string
   readonly memory: MemoryEngines
-  readonly machine: Host
+  readonly machine: MemoryHost.MemoryHost
   readonly crossfire: Layer.Layer<CrossfireClient>
   readonly agents?: ReadonlyArray<AgentId>
 }) =>
   Effect.gen(function*() {
     const scope = yield* Scope.make()
     const registry = FleetCore.stores.pipe(Layer.provideMerge(registryIn(options.folder)))
-    const given = Layer.mergeAll(registry, options.crossfire, host(options.machine), engines(options.memory))
+    const given = Layer.mergeAll(registry, options.crossfire, MemoryHost.layer(options.machine, options.memory))
     const enrolled = Layer.effectDiscard(Effect.gen(function*() {
       yield* claimRoot(options.folder)
       const fleet = smallFleet()

@@ -4,8 +4,9 @@ import { OperationId } from "../../../src/domain/Ids.ts"
 import * as MemoryEngine from "../../../src/layers/memory/MemoryEngine.ts"
 import { Controller } from "../../../src/services/Controller.ts"
 import { CrossfireUnavailable, RoomPageFailed } from "../../../src/services/CrossfireClient.ts"
-import { makeHost, start } from "../../support/FleetDaemon.ts"
+import { start } from "../../support/FleetDaemon.ts"
 import { editor, scratchFolder } from "../../support/FleetFile.ts"
+import { makeHost } from "../../support/MemoryHost.ts"
 import * as RoomsCrossfire from "../../support/RoomsCrossfire.ts"
 
 const { owner, stranger } = RoomsCrossfire

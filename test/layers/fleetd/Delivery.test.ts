@@ -5,8 +5,9 @@ import { OperationId } from "../../../src/domain/Ids.ts"
 import * as MemoryEngine from "../../../src/layers/memory/MemoryEngine.ts"
 import { Controller } from "../../../src/services/Controller.ts"
 import * as FakeCrossfire from "../../support/FakeCrossfire.ts"
-import { makeHost, start } from "../../support/FleetDaemon.ts"
+import { start } from "../../support/FleetDaemon.ts"
 import { editor, scratchFolder } from "../../support/FleetFile.ts"
+import { makeHost } from "../../support/MemoryHost.ts"
 
 const steady: MemoryEngine.EngineBehaviour = {
   onSubmit: () => Effect.succeed({ delayMillis: 10, turn: "completed" }),

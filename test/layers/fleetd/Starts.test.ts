@@ -2,8 +2,9 @@ import { expect, it } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import * as MemoryEngine from "../../../src/layers/memory/MemoryEngine.ts"
 import { Controller } from "../../../src/services/Controller.ts"
-import { makeHost, start } from "../../support/FleetDaemon.ts"
+import { start } from "../../support/FleetDaemon.ts"
 import { editor, scratchFolder } from "../../support/FleetFile.ts"
+import { makeHost } from "../../support/MemoryHost.ts"
 import * as RoomsCrossfire from "../../support/RoomsCrossfire.ts"
 
 const { owner } = RoomsCrossfire
