@@ -3,6 +3,7 @@
 import { Schema } from "effect"
 import { OpenWake } from "./Decision.ts"
 import { AgentId, EventId, Incarnation, RoomId, StreamToken, UserId } from "./Ids.ts"
+import { RegisteredName } from "./Roster.ts"
 
 /** A room where the agent takes part with permission and membership both. */
 export class LevelRoom extends Schema.Class<LevelRoom>("LevelRoom")({
@@ -17,6 +18,10 @@ export class LevelRoom extends Schema.Class<LevelRoom>("LevelRoom")({
 
 export class Level extends Schema.Class<Level>("Level")({
   agentId: AgentId,
+  /** The registered name of the moment: an owner may change it at any time. */
+  name: RegisteredName,
+  /** A retired agent keeps its identity and has no credential: nothing is delivered to it any more. */
+  standing: Schema.Literal("active", "retired"),
   incarnation: Incarnation,
   /** Rises within the incarnation; a lower one than seen is dropped. */
   number: Schema.Int,

@@ -1,6 +1,6 @@
 // fleetd's way to crossfire: the lease, the level stream, pages, acknowledgments, messages, notices. It keeps nothing.
-import { Context, type Effect, Schema, type Stream } from "effect"
-import type { Acknowledgment, LeaseGrant, PageAnswer, SendAnswer } from "../domain/api/Crossfire.ts"
+import { Context, type Effect, type Redacted, Schema, type Stream } from "effect"
+import type { Acknowledgment, LeaseGrant, PageAnswer, SecretHash, SendAnswer } from "../domain/api/Crossfire.ts"
 import type { LeaseHeld, StaleGeneration } from "../domain/api/CrossfireErrors.ts"
 import type { AgentId, Generation, Incarnation, OperationId, RoomId, StreamToken } from "../domain/Ids.ts"
 import type { Level } from "../domain/Level.ts"
@@ -30,6 +30,15 @@ export class ReadRefused extends Schema.TaggedError<ReadRefused>()("ReadRefused"
 
 /** This room's page cannot be taken; nothing of it is acknowledged. Other rooms go on. */
 export class RoomPageFailed extends Schema.TaggedError<RoomPageFailed>()("RoomPageFailed", { reason: Schema.String }) {}
+
+/** crossfire takes these new credentials for none: nothing was changed. */
+export class RotationRefused extends Schema.TaggedError<RotationRefused>()("RotationRefused", {
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return this.reason
+  }
+}
 
 export type CallFailed = CrossfireUnavailable | CredentialRefused
 
@@ -70,6 +79,15 @@ export class CrossfireClient extends Context.Tag("crossfire/services/CrossfireCl
       agentId: AgentId,
       message: OutgoingMessage
     ) => Effect.Effect<SendAnswer, CallFailed | StaleGeneration | SendRefused>
+    /**
+     * Replaces the fleet's credential and those of the agents named. Goes out under the one that the registry holds now,
+     * or under the new one where `under` says so: that tells whether an earlier try was taken. Answers how many.
+     */
+    readonly rotateCredentials: (
+      stamp: LeaseStamp,
+      under: Redacted.Redacted | null,
+      tokens: { readonly fleetToken: SecretHash; readonly agentTokens: ReadonlyMap<AgentId, SecretHash> }
+    ) => Effect.Effect<number, CallFailed | StaleGeneration | RotationRefused>
     readonly notice: (
       stamp: LeaseStamp,
       operationId: OperationId,

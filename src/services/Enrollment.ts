@@ -1,11 +1,20 @@
 // Enrollment on the server: a request by claim, its review and verdict, and the introduction that makes the identities.
 // Who may call is decided here by claim or by verified sender; how requests and messages arrive is the callers' matter.
 import { Context, type Effect } from "effect"
+import type { Actor } from "../domain/Actor.ts"
+import type { AlreadySettled, CodeWrong } from "../domain/api/AccessErrors.ts"
 import type { ClaimSecret, EnrollmentView, Introduction, SecretHash } from "../domain/api/Crossfire.ts"
-import type { EnrollmentNotReady, NotAllowed, NotFound, RosterRejected } from "../domain/api/CrossfireErrors.ts"
+import type {
+  EnrollmentNotReady,
+  NotAllowed,
+  NotFound,
+  RosterRejected,
+  TooManyAttempts
+} from "../domain/api/CrossfireErrors.ts"
+import type { RequestDetail, RequestView } from "../domain/api/Management.ts"
 import type { EnrollmentState, VerdictOutcome } from "../domain/Enrollment.ts"
 import type { EnrollmentCode } from "../domain/EnrollmentCode.ts"
-import type { RoomId, UserId } from "../domain/Ids.ts"
+import type { EnrollmentId, RoomId, UserId } from "../domain/Ids.ts"
 import type { InstanceKey, Roster } from "../domain/Roster.ts"
 import type { RosterReview } from "../domain/RosterReview.ts"
 import type { StoreFailed } from "./Database.ts"
@@ -70,6 +79,27 @@ export class Enrollment extends Context.Tag("crossfire/services/Enrollment")<
       VerdictOutcome,
       StoreFailed
     >
+    /** Requests that wait, oldest first, at most 200: one's own, for administrators all. */
+    readonly requests: (by: Actor) => Effect.Effect<ReadonlyArray<RequestView>, StoreFailed>
+    /** Whatever became of it. Unknown to whoever is neither its owner nor an administrator. Reads only. */
+    readonly request: (by: Actor, enrollmentId: EnrollmentId) => Effect.Effect<RequestDetail, NotFound | StoreFailed>
+    /**
+     * By the owner alone, with the code that `fleet enroll` shows: it ties the approval to what the owner started. Codes
+     * that are wrong are counted by person, over all requests.
+     */
+    readonly approve: (
+      by: Actor,
+      enrollmentId: EnrollmentId,
+      code: string
+    ) => Effect.Effect<
+      RequestView,
+      NotFound | NotAllowed | CodeWrong | AlreadySettled | TooManyAttempts | StoreFailed
+    >
+    /** By the owner or an administrator. */
+    readonly reject: (
+      by: Actor,
+      enrollmentId: EnrollmentId
+    ) => Effect.Effect<RequestView, NotFound | AlreadySettled | StoreFailed>
     /** Rejects every open request in this person's own name; the number of them. */
     readonly rejectAll: (owner: UserId) => Effect.Effect<number, StoreFailed>
     /** Open requests, oldest first: all for an administrator, one's own for anybody else. */

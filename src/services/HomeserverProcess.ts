@@ -1,5 +1,6 @@
 // The homeserver that this installation talks to, whoever runs it: where it answers, and whether it does.
 import { Context, type Effect } from "effect"
+import type { HomeserverUnavailable } from "./Matrix.ts"
 
 export class HomeserverProcess extends Context.Tag("crossfire/services/HomeserverProcess")<
   HomeserverProcess,
@@ -11,5 +12,10 @@ export class HomeserverProcess extends Context.Tag("crossfire/services/Homeserve
     readonly ready: Effect.Effect<void>
     /** The process ID of a managed homeserver that answers; another number means it was started again. Null for one of your own. */
     readonly pid: Effect.Effect<number | null>
+    /**
+     * Starts a managed homeserver anew with this gate for registrations and waits until it answers; at once where it has
+     * that gate already. Nothing on a homeserver of your own: its administrator sets it there.
+     */
+    readonly setRegistration: (gate: "token" | "none") => Effect.Effect<void, HomeserverUnavailable>
   }
 >() {}

@@ -108,6 +108,15 @@ export class Matrix extends Context.Tag("crossfire/services/Matrix")<
       readonly transactionId: string
       readonly content: Readonly<Record<string, unknown>>
     }) => Effect.Effect<EventId, MatrixError>
+    /** Takes an event's content away, for everybody. Idempotent by the transaction ID, as `send`. */
+    readonly redact: (redaction: {
+      readonly as: UserId
+      readonly roomId: RoomId
+      readonly eventId: EventId
+      readonly transactionId: string
+    }) => Effect.Effect<EventId, MatrixError>
+    /** Whether there is an account of this name that was not deactivated. Only of users of this homeserver. */
+    readonly accountStands: (user: UserId) => Effect.Effect<boolean, MatrixError>
     /** Uploads and returns the `mxc:` address. */
     readonly upload: (as: UserId, file: {
       readonly name: string

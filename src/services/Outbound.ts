@@ -30,6 +30,11 @@ export class Outbound extends Context.Tag("crossfire/services/Outbound")<
       readonly content: Readonly<Record<string, unknown>>
       readonly attachment?: Uint8Array | undefined
     }) => Effect.Effect<OutboundState, StoreFailed>
+    /**
+     * Takes a message back: its content is wiped here at once; one that was sent is redacted on the homeserver, one that
+     * waits is never sent. Unknown ones are none. Joins a running transaction.
+     */
+    readonly retract: (sender: UserId, operationId: string) => Effect.Effect<void, StoreFailed>
     /** A control notice of the bot (`m.notice`, with the control key), written in Markdown. Otherwise like `enqueue`. */
     readonly notice: (notice: {
       readonly to: Destination

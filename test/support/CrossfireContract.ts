@@ -29,6 +29,7 @@ import {
 } from "../../src/domain/api/CrossfireErrors.ts"
 import { AgentId, EventId, FleetId, Generation, Incarnation, StreamToken, UserId } from "../../src/domain/Ids.ts"
 import { Level } from "../../src/domain/Level.ts"
+import { RegisteredName } from "../../src/domain/Roster.ts"
 
 export const incarnation = Incarnation.make("99999999-9999-4999-8999-999999999999")
 
@@ -155,6 +156,8 @@ export const serve = (answers: Answers = {}) =>
     const levels = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"].map((agentId) =>
       new Level({
         agentId: AgentId.make(agentId),
+        name: RegisteredName.make("editor"),
+        standing: "active",
         incarnation,
         number: 1,
         authorityRevision: 1,

@@ -6,6 +6,7 @@ import { StaleGeneration } from "../../src/domain/api/CrossfireErrors.ts"
 import { OpenWake } from "../../src/domain/Decision.ts"
 import { AgentId, EventId, Generation, Incarnation, RoomId, StreamToken, UserId } from "../../src/domain/Ids.ts"
 import { Level, LevelRoom, RoomRecord } from "../../src/domain/Level.ts"
+import { RegisteredName } from "../../src/domain/Roster.ts"
 import { CrossfireClient } from "../../src/services/CrossfireClient.ts"
 import type { OutgoingMessage } from "../../src/services/FleetOutbox.ts"
 
@@ -38,6 +39,8 @@ export const make = (agentId: AgentId) =>
     const level = () =>
       new Level({
         agentId,
+        name: RegisteredName.make("editor"),
+        standing: "active",
         incarnation,
         number,
         authorityRevision: 1,

@@ -1,5 +1,5 @@
-// crossfire's HTTP contract for fleetd: enrollment by claim, the lease, levels, pages, acknowledgments and sending.
-// Declarations only; the server's handlers and fleetd's client are both derived from it.
+// crossfire's HTTP contract: here what programs use (enrollment by claim, the lease, levels, pages, acknowledgments,
+// sending), in People.ts and Management.ts what people use. Declarations only; handlers and clients are derived from it.
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -23,6 +23,7 @@ import {
 } from "../Ids.ts"
 import { Level, RoomRecord } from "../Level.ts"
 import { InstanceKey, RegisteredName, Roster } from "../Roster.ts"
+import { AnswerTooSlow, BodyTooLarge, HostUnknown, MediaTypeRefused, OriginRefused } from "./AccessErrors.ts"
 import {
   CredentialMisplaced,
   EnrollmentNotReady,
@@ -38,6 +39,7 @@ import {
   TooManyAttempts,
   Unauthorized
 } from "./CrossfireErrors.ts"
+import { Bounds, enrollmentBounds, enrollmentWriteBounds, programBounds, Surface } from "./Doors.ts"
 
 /** SHA-256 in hex of a secret that only its holder has. */
 export const SecretHash = Schema.String.pipe(
@@ -84,6 +86,8 @@ export const EnrollmentView = Schema.Struct({
   /** What the owner sends to the bot; shown only while it can be used. */
   code: Schema.NullOr(Schema.String),
   bot: UserId,
+  /** The page where the owner reviews and decides, as the bot does in the chat. */
+  reviewUrl: Schema.String,
   expiresAtMillis: Schema.Number
 })
 export type EnrollmentView = typeof EnrollmentView.Type
@@ -112,6 +116,7 @@ const enrollment = HttpApiGroup.make("enrollment")
       .setPayload(Schema.Struct({ claim: ClaimSecret, roster: Roster }))
       .addSuccess(EnrollmentView)
       .addError(RosterRejected).addError(NotAllowed).addError(ServerBusy).addError(TooManyAttempts)
+      .annotate(Bounds, enrollmentWriteBounds)
   )
   .add(
     HttpApiEndpoint.post("state", "/v1/enrollments/state")
@@ -133,7 +138,10 @@ const enrollment = HttpApiGroup.make("enrollment")
       .addSuccess(Introduction)
       .addError(RosterRejected).addError(EnrollmentNotReady).addError(NotFound).addError(NotAllowed)
       .addError(HomeserverDown).addError(ServerBusy).addError(TooManyAttempts)
+      .annotate(Bounds, enrollmentWriteBounds)
   )
+  .annotate(Surface, "programs")
+  .annotate(Bounds, enrollmentBounds)
 
 /** The lease that a write was made under. A stale one changes nothing. */
 export const LeaseHeaders = Schema.Struct({
@@ -190,7 +198,23 @@ const fleet = HttpApiGroup.make("fleet")
       .addSuccess(Schema.Struct({ recorded: Schema.Literal(true) }))
       .addError(StaleGeneration).addError(ServerBusy)
   )
+  .add(
+    /**
+     * Replaces the fleet's credential and those of the agents named, all or none; the former ones end at once. fleetd made
+     * the tokens and saved them before: the same request again, under the new credential, gives the same answer.
+     */
+    HttpApiEndpoint.post("rotateCredentials", "/v1/fleet/credentials")
+      .setHeaders(LeaseHeaders)
+      .setPayload(Schema.Struct({
+        fleetToken: SecretHash,
+        agentTokens: Schema.Array(Schema.Struct({ agentId: AgentId, token: SecretHash })).pipe(Schema.maxItems(1_000))
+      }))
+      .addSuccess(Schema.Struct({ rotated: Schema.Int }))
+      .addError(StaleGeneration).addError(NotAllowed).addError(ServerBusy)
+  )
   .middleware(FleetAuthorization)
+  .annotate(Surface, "programs")
+  .annotate(Bounds, programBounds)
 
 export const PagePayload = Schema.Struct({
   roomId: RoomId,
@@ -260,12 +284,20 @@ const agent = HttpApiGroup.make("agent")
       .addError(StaleGeneration).addError(NotAllowed).addError(MessageRefused).addError(ServerBusy)
   )
   .middleware(AgentAuthorization)
+  .annotate(Surface, "programs")
+  .annotate(Bounds, programBounds)
 
 export class CrossfireApi extends HttpApi.make("crossfire")
   .add(enrollment)
   .add(fleet)
   .add(agent)
   .addError(CredentialMisplaced)
+  .addError(HostUnknown)
+  .addError(OriginRefused)
+  .addError(MediaTypeRefused)
+  .addError(BodyTooLarge)
+  .addError(TooManyAttempts)
+  .addError(AnswerTooSlow)
   .annotate(OpenApi.Title, "crossfire")
 {}
 

@@ -3,6 +3,7 @@ import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { OpenWake, selects } from "../../domain/Decision.ts"
 import type { AgentId, FleetId } from "../../domain/Ids.ts"
 import { Level, LevelRoom } from "../../domain/Level.ts"
+import { RegisteredName } from "../../domain/Roster.ts"
 import { CrossfireDb } from "../../services/Database.ts"
 import { Instance } from "../../services/Instance.ts"
 import { LevelChanges } from "../../services/LevelChanges.ts"
@@ -21,7 +22,11 @@ import { senderOf } from "./Senders.ts"
 export const maxLevelWakes = 1_000
 export const maxLevelRedactions = 1_000
 
-const decodeAuthority = Schema.decodeUnknown(Schema.Array(Schema.Struct({ authority_revision: Schema.Int })))
+const decodeAuthority = Schema.decodeUnknown(Schema.Array(Schema.Struct({
+  name: RegisteredName,
+  authority_revision: Schema.Int,
+  retired_at: Schema.NullOr(Schema.Int)
+})))
 const decodeAcknowledged = Schema.decodeUnknown(Schema.Array(Schema.Struct({ redaction_number: Schema.Int })))
 
 export const make = Effect.gen(function*() {
@@ -79,7 +84,7 @@ export const make = Effect.gen(function*() {
   const of = (agentId: AgentId) =>
     transaction(Effect.gen(function*() {
       const [agent] = yield* decodeAuthority(
-        yield* sql`SELECT authority_revision FROM agent WHERE agent_id = ${agentId}`
+        yield* sql`SELECT name, authority_revision, retired_at FROM agent WHERE agent_id = ${agentId}`
       )
       if (agent === undefined) return yield* Effect.dieMessage(`no agent ${agentId}`)
       const [acknowledged] = yield* decodeAcknowledged(
@@ -89,6 +94,8 @@ export const make = Effect.gen(function*() {
       const wakes = yield* standingWakes(agentId)
       return new Level({
         agentId,
+        name: agent.name,
+        standing: agent.retired_at === null ? "active" : "retired",
         incarnation,
         number: yield* changes.numberOf(agentId),
         authorityRevision: agent.authority_revision,

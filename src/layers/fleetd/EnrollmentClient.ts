@@ -25,10 +25,15 @@ type WireError = Parameters<typeof reasonOf>[0] | CrossfireUnavailable
 
 /** What goes wrong on the way, or passes; anything else is crossfire's word on the request itself. */
 const wireTags: ReadonlySet<string> = new Set<WireError["_tag"]>([
+  "AnswerTooSlow",
+  "BodyTooLarge",
   "CredentialMisplaced",
   "CrossfireUnavailable",
   "HomeserverDown",
+  "HostUnknown",
   "HttpApiDecodeError",
+  "MediaTypeRefused",
+  "OriginRefused",
   "ParseError",
   "RequestError",
   "ResponseError",

@@ -6,6 +6,7 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import type { HttpClientError } from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import { Context, Duration, Effect, Layer, type ParseResult, type Redacted } from "effect"
+import type { DoorError } from "../../domain/api/AccessErrors.ts"
 import { CrossfireApi } from "../../domain/api/Crossfire.ts"
 import type {
   CredentialMisplaced,
@@ -43,6 +44,7 @@ const readDeadline = Duration.seconds(75)
 class Bearer extends Context.Tag("crossfire/layers/fleetd/HttpCrossfireClient/Bearer")<Bearer, Redacted.Redacted>() {}
 
 type WireError =
+  | DoorError
   | Unauthorized
   | TooManyAttempts
   | ServerBusy

@@ -3,6 +3,7 @@ import { Clock, Deferred, Effect, Layer, Option, Stream, TestClock } from "effec
 import { StaleGeneration } from "../../../src/domain/api/CrossfireErrors.ts"
 import { Generation, Incarnation } from "../../../src/domain/Ids.ts"
 import { Level } from "../../../src/domain/Level.ts"
+import { RegisteredName } from "../../../src/domain/Roster.ts"
 import * as FleetLease from "../../../src/layers/fleetd/FleetLease.ts"
 import * as LevelFeed from "../../../src/layers/fleetd/LevelFeed.ts"
 import * as MemoryAgentLevels from "../../../src/layers/fleetd/MemoryAgentLevels.ts"
@@ -153,6 +154,8 @@ it.scoped("[C-04] after a new connection the levels count from where crossfire's
     const level = (number: number) =>
       new Level({
         agentId: editor,
+        name: RegisteredName.make("editor"),
+        standing: "active",
         incarnation,
         number,
         authorityRevision: number,

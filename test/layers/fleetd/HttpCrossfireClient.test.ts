@@ -11,6 +11,7 @@ import {
 } from "../../../src/domain/api/CrossfireErrors.ts"
 import { DeliveryId, Generation, OperationId, RoomId, StreamToken } from "../../../src/domain/Ids.ts"
 import { Level } from "../../../src/domain/Level.ts"
+import { RegisteredName } from "../../../src/domain/Roster.ts"
 import * as HttpCrossfireClient from "../../../src/layers/fleetd/HttpCrossfireClient.ts"
 import * as SqliteRegistry from "../../../src/layers/fleetd/sqlite/SqliteRegistry.ts"
 import { claimRoot } from "../../../src/layers/fleetd/sqlite/SqliteRoot.ts"
@@ -198,6 +199,8 @@ it.scopedLive("what is no answer of crossfire's is unavailable: HTML, a torn bod
 const level = (number: number) =>
   new Level({
     agentId: editor,
+    name: RegisteredName.make("editor"),
+    standing: "active",
     incarnation,
     number,
     authorityRevision: 1,

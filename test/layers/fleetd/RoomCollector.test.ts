@@ -4,6 +4,7 @@ import { advanced, type Cursor, cursorAt } from "../../../src/domain/Cursor.ts"
 import { FleetAgent } from "../../../src/domain/FleetAgent.ts"
 import { EventId, Generation, Incarnation, RoomId, StreamToken } from "../../../src/domain/Ids.ts"
 import { Level, LevelRoom, RoomRecord } from "../../../src/domain/Level.ts"
+import { RegisteredName } from "../../../src/domain/Roster.ts"
 import * as RoomCollector from "../../../src/layers/fleetd/RoomCollector.ts"
 import { Collector } from "../../../src/services/Collector.ts"
 import { ReadState } from "../../../src/services/ReadState.ts"
@@ -60,6 +61,8 @@ const collect = (cursor: Cursor, delivered: ReadonlyArray<number>, pages: Record
   )
   const level = new Level({
     agentId: agent.agentId,
+    name: RegisteredName.make("editor"),
+    standing: "active",
     incarnation,
     number: 1,
     authorityRevision: 1,
