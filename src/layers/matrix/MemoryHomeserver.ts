@@ -12,6 +12,8 @@ export interface Stored {
   roomCount: number
   mediaCount: number
   readonly displayNames: Map<UserId, string>
+  /** People who did anything or signed up; false once they were deactivated. */
+  readonly accounts: Map<UserId, boolean>
   readonly rooms: Map<RoomId, MemoryRoom.Room>
   readonly transactions: Map<string, EventId>
   readonly media: Map<string, Uint8Array>
@@ -61,6 +63,7 @@ const empty = (): Stored => ({
   roomCount: 0,
   mediaCount: 0,
   displayNames: new Map(),
+  accounts: new Map(),
   rooms: new Map(),
   transactions: new Map(),
   media: new Map()
@@ -192,6 +195,22 @@ export const make = (serverName: string) => {
         : forbidden("redact")
     })
 
+  const register = (user: UserId) =>
+    Effect.sync(() => {
+      if (!stored.accounts.has(user)) stored.accounts.set(user, true)
+    })
+
+  /** As the real one: invitations are declined and rooms left by it, and nothing else tells. */
+  const deactivate = (user: UserId) =>
+    Effect.suspend(() => {
+      stored.accounts.set(user, false)
+      const standing = [...stored.rooms.values()].filter((in_) => {
+        const now = MemoryRoom.membershipOf(in_, user)
+        return now === "join" || now === "invite"
+      })
+      return Effect.forEach(standing, (in_) => leave(user, in_.id), { discard: true })
+    })
+
   /** A copy of everything stored; running what it gives goes back to it, as a restored backup does. */
   const checkpoint = Effect.sync(() => {
     const copy = structuredClone(stored)
@@ -219,6 +238,8 @@ export const make = (serverName: string) => {
     kick,
     send,
     redact,
+    register,
+    deactivate,
     checkpoint
   }
 }

@@ -26,8 +26,12 @@ export interface MemoryMatrixConfig {
 
 type Refusable<A> = Effect.Effect<A, MatrixRefused>
 
-/** What people do in their clients. They need no registration. */
+/** What people do in their clients. Whoever acts has an account. */
 export interface People {
+  /** Signs up without doing anything. */
+  readonly register: (user: UserId) => Effect.Effect<void>
+  /** Ends the account for good, by its owner. */
+  readonly deactivate: (user: UserId) => Effect.Effect<void>
   readonly createRoom: (creator: UserId, room?: Partial<MemoryHomeserver.NewRoom>) => Effect.Effect<RoomId>
   readonly invite: (by: UserId, roomId: RoomId, user: UserId) => Refusable<void>
   readonly join: (user: UserId, roomId: RoomId) => Refusable<void>
@@ -138,6 +142,25 @@ export const make = (config: MemoryMatrixConfig): Effect.Effect<MemoryMatrix> =>
       return { found, written: found + 1 }
     })
 
+    /**
+     * One event per transaction ID, by two memories (seen): of the address, whoever asks, and of the sender's device in that
+     * room, whatever is asked. The first event is answered again to one who is no longer in the room, too.
+     */
+    const once = <E>(
+      as: UserId,
+      roomId: RoomId,
+      address: string,
+      transactionId: string,
+      event: Effect.Effect<EventId, E>
+    ) =>
+      Effect.suspend(() => {
+        const { transactions } = homeserver.stored
+        const keys = [[roomId, address, transactionId], [roomId, as, transactionId]].map((key) => key.join("\0"))
+        const before = keys.map((key) => transactions.get(key)).find((known) => known !== undefined)
+        if (before !== undefined) return Effect.succeed(before)
+        return Effect.tap(event, (made) => Effect.sync(() => keys.forEach((key) => transactions.set(key, made))))
+      })
+
     const matrix: MemoryMatrix["matrix"] = {
       serverName: config.serverName,
       ensureUser: (user, displayName) =>
@@ -165,15 +188,28 @@ export const make = (config: MemoryMatrixConfig): Effect.Effect<MemoryMatrix> =>
         acting(
           "send",
           as,
-          Effect.suspend(() => {
-            // Not by user: the same ID from another one gets the first one's event, whoever is in the room (seen).
-            const key = [roomId, type, transactionId].join("\0")
-            const before = homeserver.stored.transactions.get(key)
-            if (before !== undefined) return Effect.succeed(before)
-            return homeserver.send(as, roomId, { type, content: wellFormedContent(content) }).pipe(
-              Effect.tap((eventId) => Effect.sync(() => homeserver.stored.transactions.set(key, eventId)))
-            )
-          })
+          once(
+            as,
+            roomId,
+            type,
+            transactionId,
+            Effect.suspend(() => homeserver.send(as, roomId, { type, content: wellFormedContent(content) }))
+          )
+        ),
+      redact: ({ as, eventId, roomId, transactionId }) =>
+        acting(
+          "redact",
+          as,
+          once(as, roomId, `redact ${eventId}`, transactionId, homeserver.redact(as, roomId, eventId))
+        ),
+      accountStands: (user) =>
+        hooked(
+          "accountStands",
+          Effect.sync(() =>
+            homeserver.ours(user)
+              ? homeserver.stored.displayNames.has(user)
+              : homeserver.stored.accounts.get(user) === true
+          )
         ),
       upload: (as, { bytes }) =>
         acting(
@@ -264,20 +300,29 @@ export const make = (config: MemoryMatrixConfig): Effect.Effect<MemoryMatrix> =>
       nudge: hooked("nudge", nudge)
     }
 
+    const person = <A, E>(user: UserId, effect: Effect.Effect<A, E>) =>
+      Effect.zipRight(homeserver.register(user), effect)
     const human: People = {
-      createRoom: (creator, room) => homeserver.createRoom(creator, { ...MemoryHomeserver.privateRoom, ...room }),
-      invite: (by, roomId, user) => Effect.asVoid(homeserver.invite(by, roomId, user)),
-      join: (user, roomId) => Effect.asVoid(homeserver.join(user, roomId)),
-      leave: (user, roomId) => Effect.asVoid(homeserver.leave(user, roomId)),
-      kick: (by, roomId, user) => Effect.asVoid(homeserver.kick(by, roomId, user)),
+      register: homeserver.register,
+      deactivate: homeserver.deactivate,
+      createRoom: (creator, room) =>
+        person(creator, homeserver.createRoom(creator, { ...MemoryHomeserver.privateRoom, ...room })),
+      invite: (by, roomId, user) => person(by, Effect.asVoid(homeserver.invite(by, roomId, user))),
+      join: (user, roomId) => person(user, Effect.asVoid(homeserver.join(user, roomId))),
+      leave: (user, roomId) => person(user, Effect.asVoid(homeserver.leave(user, roomId))),
+      kick: (by, roomId, user) => person(by, Effect.asVoid(homeserver.kick(by, roomId, user))),
       send: (user, roomId, content, options) =>
-        homeserver.send(user, roomId, {
-          type: options?.type ?? "m.room.message",
-          content,
-          depthLag: options?.depthLag ?? 0
-        }),
-      setState: (user, roomId, type, stateKey, content) => homeserver.send(user, roomId, { type, stateKey, content }),
-      redact: homeserver.redact
+        person(
+          user,
+          homeserver.send(user, roomId, {
+            type: options?.type ?? "m.room.message",
+            content,
+            depthLag: options?.depthLag ?? 0
+          })
+        ),
+      setState: (user, roomId, type, stateKey, content) =>
+        person(user, homeserver.send(user, roomId, { type, stateKey, content })),
+      redact: (user, roomId, eventId) => person(user, homeserver.redact(user, roomId, eventId))
     }
 
     return {

@@ -7,6 +7,7 @@ import { EventId, RoomId, type StreamToken, UserId } from "../../domain/Ids.ts"
 import { MatrixEvent } from "../../domain/MatrixEvent.ts"
 import { controlUser } from "../../domain/SystemUsers.ts"
 import { HomeserverUnavailable, Matrix, type MatrixError, MatrixRefused } from "../../services/Matrix.ts"
+import * as AccountStatus from "./AccountStatus.ts"
 import * as AccountSync from "./AccountSync.ts"
 import { coalesced } from "./Boundary.ts"
 import * as ControlRoom from "./ControlRoom.ts"
@@ -80,6 +81,7 @@ export const make = (
         )
       )
 
+    const accountStatus = AccountStatus.make(masquerade, control)
     const boundary = yield* coalesced<StreamToken, MatrixError>(asControl(sync.token(control)))
     const beat = yield* ControlRoom.make(masquerade, { joinedRooms, state })
 
@@ -116,6 +118,16 @@ export const make = (
             )
           )
       },
+      redact: ({ as, eventId, roomId, transactionId }) => {
+        const operation = "redact"
+        const path = pathOf(["rooms", roomId, "redact", eventId, transactionId])
+        if (path === null) return Effect.fail(new MatrixRefused({ operation, status: 400, errcode: "M_INVALID_PARAM" }))
+        return withClient(operation, as, (sdk) => sdk.http.authedRequest(Method.Put, path, undefined, {})).pipe(
+          Effect.flatMap(checked(operation, Sent)),
+          Effect.map(({ event_id }) => event_id)
+        )
+      },
+      accountStands: (user) => asControl(accountStatus(user)),
       upload: (as, { bytes, mediaType, name }) =>
         withClient("upload", as, (sdk) =>
           // Over its own memory: the SDK's types take no view of a shared one.

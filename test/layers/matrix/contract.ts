@@ -1,7 +1,7 @@
 // What the homeserver's port promises, as one suite for every implementation of it.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, type Layer } from "effect"
-import { type EventId, type RoomId, StreamToken, UserId } from "../../../src/domain/Ids.ts"
+import { EventId, type RoomId, StreamToken, UserId } from "../../../src/domain/Ids.ts"
 import {
   isRedacted,
   type MatrixEvent,
@@ -15,6 +15,9 @@ import { type Matrix, type MatrixError, PageFailed, type PageRequest } from "../
 
 /** What people do in their clients. */
 export interface People {
+  readonly register: (user: UserId) => Effect.Effect<void, MatrixError>
+  /** By its owner; with `erase`, the homeserver forgets the profile too. */
+  readonly deactivate: (user: UserId, erase: boolean) => Effect.Effect<void, MatrixError>
   readonly createRoom: (creator: UserId, room?: Partial<NewRoom>) => Effect.Effect<RoomId, MatrixError>
   readonly invite: (by: UserId, roomId: RoomId, user: UserId) => Effect.Effect<void, MatrixError>
   readonly join: (user: UserId, roomId: RoomId) => Effect.Effect<void, MatrixError>
@@ -400,6 +403,57 @@ export const contract = <E>(name: string, homeserver: Layer.Layer<Homeserver, E>
         expect(events.map(redactedEvent)).toStrictEqual([null, said])
         expect(events[0]?.content).toStrictEqual({})
         expect(isRedacted(yield* matrix.event(agent, roomId, said))).toBe(true)
+      }))
+
+    it.effect("one's own message is redacted once per transaction ID; another's not, and not by who is no member", () =>
+      Effect.gen(function*() {
+        const { matrix, people, roomId } = yield* room()
+        const from = yield* matrix.boundary
+        const said = yield* matrix.send({
+          as: agent,
+          roomId,
+          type: "m.room.message",
+          transactionId: `said ${roomId}`,
+          content: text("a secret")
+        })
+        const taking = { as: agent, roomId, eventId: said, transactionId: `taken back ${roomId}` }
+        const redaction = yield* matrix.redact(taking)
+        expect(yield* matrix.redact(taking)).toBe(redaction)
+        const { events } = yield* window(request(roomId, from, yield* matrix.boundary))
+        expect(events.map(({ event_id }) => event_id)).toStrictEqual([said, redaction])
+        expect(events.map(redactedEvent)).toStrictEqual([null, said])
+        expect(events[0]?.content).toStrictEqual({})
+        const theirs = yield* people.send(alice, roomId, text("hers"))
+        // One device's transaction ID in a room stands for one event, whatever it is used for.
+        expect(yield* matrix.redact({ ...taking, eventId: theirs })).toBe(redaction)
+        const another = { ...taking, eventId: theirs, transactionId: `another ${roomId}` }
+        expect(yield* Effect.flip(matrix.redact(another))).toMatchObject({ _tag: "MatrixRefused", status: 403 })
+        const unknown = { ...taking, eventId: EventId.make(`$${"0".repeat(43)}`), transactionId: `unknown ${roomId}` }
+        expect(yield* Effect.flip(matrix.redact(unknown))).toMatchObject({ _tag: "MatrixRefused", status: 404 })
+        yield* matrix.leave(agent, roomId)
+        const gone = { ...taking, transactionId: `afterwards ${roomId}` }
+        expect(yield* Effect.flip(matrix.redact(gone))).toMatchObject({ _tag: "MatrixRefused", status: 403 })
+      }))
+
+    it.effect("[F50] an account stands until it is deactivated, whatever else of it is left; an unknown one does not", () =>
+      Effect.gen(function*() {
+        const { matrix, people } = yield* Homeserver
+        const [kept, erased, carol] = [user("kept"), user("erased"), user("carol")]
+        for (const person of [kept, erased, carol]) yield* people.register(person)
+        const roomId = yield* people.createRoom(carol)
+        yield* people.invite(carol, roomId, kept)
+        yield* people.join(kept, roomId)
+        const standing = Effect.forEach([kept, erased, carol], matrix.accountStands)
+        expect(yield* standing).toStrictEqual([true, true, true])
+        yield* people.deactivate(kept, false)
+        yield* people.deactivate(erased, true)
+        expect(yield* standing).toStrictEqual([false, false, true])
+        // What deactivated accounts are called, nobody else is either.
+        expect(yield* matrix.accountStands(user("nobody"))).toBe(false)
+        expect(yield* matrix.accountStands(user("Carol"))).toBe(false)
+        expect(yield* matrix.accountStands(UserId.make("@carol:elsewhere.test"))).toBe(false)
+        yield* matrix.ensureUser(agent, "agent (alice)")
+        expect(yield* matrix.accountStands(agent)).toBe(true)
       }))
 
     it.effect("an upload gives an address that can be sent", () =>
