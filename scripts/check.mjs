@@ -12,7 +12,8 @@ const steps = [
   ["lint", bin("oxlint"), ["--deny-warnings", "src", "test", "migrations", "scripts"]],
   // The Effect diagnostics come from a build of the compiler that this command puts beside the plain one.
   ["compiler", bin("effect-tsgo"), ["patch"]],
-  ["types", bin("tsc"), ["--project", join(root, "tsconfig.json")]]
+  ["types", bin("tsc"), ["--project", join(root, "tsconfig.json")]],
+  ["types of the web pages", bin("tsc"), ["--project", join(root, "src/web/tsconfig.json")]]
 ]
 
 const failed = []

@@ -2,7 +2,7 @@
 // there is nothing to do. Plain JavaScript for Node 20 and no packages: it runs before anything is installed.
 import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { isNewEnough, nodeVersion, projectNode, root, tools } from "./toolchain.mjs"
 
@@ -183,6 +183,22 @@ const setUpSynapse = () => {
   )
 }
 
+const filesUnder = (folder) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" }).sort().map((name) => join(folder, name)).filter((path) =>
+    statSync(path).isFile()
+  )
+
+const setUpWeb = () => {
+  const sources = ["src/web", "src/domain"].flatMap((folder) => filesUnder(join(root, folder)))
+  const inputs = [...sources, join(root, "vite.config.ts"), join(root, "package-lock.json")].flatMap((path) => [
+    path.slice(root.length),
+    readFileSync(path)
+  ])
+  step("web", join(root, "dist/web/index.html"), inputs, "building the web pages (a few seconds)", () => {
+    run(projectNode(), [join(root, "node_modules/vite/bin/vite.js"), "build", "--logLevel", "warn"])
+  })
+}
+
 try {
   checkPrerequisites()
   // The cheap checks of every prerequisite come before the first long step, so that nothing is left half-done.
@@ -192,6 +208,7 @@ try {
   if (!onlyNode) {
     setUpSynapse()
     setUpEngines()
+    setUpWeb()
   }
 } catch (error) {
   process.stderr.write(`setup: ${error.message}\n`)
