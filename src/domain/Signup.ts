@@ -12,7 +12,8 @@ export const mayInvitePeople = (actor: Actor, policy: SignupPolicy): boolean =>
   mayAdminister(actor) || (actor._tag === "Person" && policy !== "invite")
 
 /** What the homeserver asks of whoever registers. */
-export const registrationGate = (policy: SignupPolicy): "token" | "none" => policy === "open" ? "none" : "token"
+export type RegistrationGate = "token" | "none"
+export const registrationGate = (policy: SignupPolicy): RegistrationGate => policy === "open" ? "none" : "token"
 
 export const invitationBytes = 32
 export const minInvitationMillis = 60 * 60 * 1000

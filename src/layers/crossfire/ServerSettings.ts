@@ -2,8 +2,10 @@
 // never repeated, since it may be a secret in the wrong place.
 import { Effect, Either, ParseResult, Schema } from "effect"
 import { readFile, stat } from "node:fs/promises"
+import { isIP } from "node:net"
 import { join } from "node:path"
 import { parse, TomlError } from "smol-toml"
+import { checkServerUrl } from "../../domain/ServerUrl.ts"
 import { tomlLines } from "../roster/TomlLines.ts"
 
 export const settingsPath = (data: string): string => join(data, "crossfire.toml")
@@ -50,11 +52,38 @@ export const WebAddress = Schema.String.pipe(
   })
 )
 
+/** Scheme, host and port alone: cookies, links and the checks of a browser's requests go by it. */
+export const WebOrigin = Schema.String.pipe(
+  Schema.filter((text) => {
+    const bare = Either.getOrNull(checkServerUrl(text))
+    return bare !== null && bare === URL.parse(bare)?.origin
+      ? undefined
+      : "must be an address like https://crossfire.example.org without a path (plain http only for this machine itself)"
+  })
+)
+
+const Address = Schema.String.pipe(
+  Schema.filter((text) => isIP(text) === 0 ? "must be an IP address, like 10.0.0.2" : undefined)
+)
+const maxTrustedProxies = 100
+
+const Http = Schema.Struct({
+  port: Port,
+  /** Where people open the web pages; this machine's own address where it is left out. */
+  public_url: Schema.optional(WebOrigin),
+  /** Whose word is taken for the address that a request came from. */
+  trusted_proxies: Schema.optionalWith(
+    Schema.Array(Address).pipe(
+      Schema.maxItems(maxTrustedProxies, { message: () => `must have at most ${maxTrustedProxies} addresses` })
+    ),
+    { default: () => [] }
+  )
+})
+
 const Managed = Schema.Struct({
   mode: Schema.Literal("managed"),
   port: Schema.optional(Port),
   public_url: Schema.optional(WebAddress),
-  signup: Schema.optionalWith(Schema.Literal("by-token", "open"), { default: () => "by-token" as const }),
   /** The Python of a virtual environment with Synapse. */
   python: Schema.optional(Schema.String.pipe(Schema.pattern(/^\//u, { message: () => "must be an absolute path" }))),
   /** Laid over crossfire's own settings of Synapse. */
@@ -63,17 +92,28 @@ const Managed = Schema.Struct({
 
 const Own = Schema.Struct({
   mode: Schema.Literal("own"),
+  /** How crossfire reaches it. */
   url: WebAddress,
+  /** How people's clients reach it, where that is another address. */
+  public_url: Schema.optional(WebAddress),
   /** How the homeserver reaches crossfire; this machine's own address where it is left out. */
   push_url: Schema.optional(WebAddress)
 })
 
 const File = Schema.Struct({
   server_name: ServerName,
-  http: Schema.Struct({ port: Port }),
+  /** The Matrix client that people are pointed to. */
+  element_url: Schema.optionalWith(WebAddress, { default: () => "https://app.element.io" }),
+  http: Http,
   homeserver: Schema.Union(Managed, Own)
 })
 export type ServerSettings = typeof File.Type
+
+/** The web pages' own origin, without a slash at the end. */
+export const publicOrigin = ({ http }: Pick<ServerSettings, "http">): string =>
+  http.public_url === undefined
+    ? `http://127.0.0.1:${http.port}`
+    : new URL(http.public_url).origin
 
 const decodeFile = Schema.decodeUnknownEither(File, { errors: "all", onExcessProperty: "error" })
 

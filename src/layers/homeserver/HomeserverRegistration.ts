@@ -144,7 +144,8 @@ export const make = (access: HomeserverAccess) =>
       Effect.repeat({ until: (ready) => ready }),
       Effect.asVoid
     ),
-    pid: Effect.succeed(null)
+    pid: Effect.succeed(null),
+    setRegistration: () => Effect.void
   }))
 
 export const layer = (access: HomeserverAccess): Layer.Layer<HomeserverProcess> =>

@@ -1,5 +1,5 @@
 // Runs Synapse as a child of this program for as long as the scope is open: started once it is known to work, started again
-// when it dies, never left behind. Its files are the folder's and its settings the configuration's.
+// when it dies or is to take other settings, never left behind. Its files are the folder's, its settings the configuration's.
 import {
   Clock,
   type Context,
@@ -13,13 +13,15 @@ import {
   Stream,
   SubscriptionRef
 } from "effect"
+import type { RegistrationGate } from "../../domain/Signup.ts"
 import type { HomeserverProcess } from "../../services/HomeserverProcess.ts"
+import { HomeserverUnavailable } from "../../services/Matrix.ts"
 import * as HomeserverHttp from "../matrix/HomeserverHttp.ts"
 import type { HomeserverAccess } from "../matrix/Masquerade.ts"
 import { type ManagedProcess, type ProcessEnd, spawn } from "../process/ManagedProcess.ts"
 import { sweepMarked } from "../process/ProcessSweep.ts"
 import { fileNames } from "./SynapseConfig.ts"
-import { exists, type FolderConfig, type Kept, prepare as prepareFolder } from "./SynapseFolder.ts"
+import { exists, type FolderConfig, type Kept, prepare as prepareFolder, writeSettings } from "./SynapseFolder.ts"
 import {
   HomeserverEnded,
   HomeserverSilent,
@@ -56,6 +58,8 @@ const maxRetrySeconds = 60
 /** After one that answered for so long, the delays begin anew. */
 const stableAfterSeconds = 60
 const signingKeyWithinSeconds = 60
+/** Below the time that a person's request may take, so that whoever asked hears how it went. */
+const changeWithinSeconds = 25
 
 export const prepare = (config: ManagedSynapseConfig) =>
   Effect.map(prepareFolder(config), (kept): PreparedSynapse => ({
@@ -115,6 +119,12 @@ const untilReady = (http: HomeserverHttp.HomeserverHttp, prepared: PreparedSynap
     })
   )
 
+/** The process that answers, and the gate that it was started with. */
+interface Running {
+  readonly pid: number
+  readonly gate: RegistrationGate
+}
+
 /**
  * Starts it and answers once it does. From then on a homeserver that ends is started again, with growing delays; that
  * it is down is told by `ready` and `pid`.
@@ -126,49 +136,90 @@ export const start = (
     const { config, kept } = prepared
     if (!(yield* exists(config.python))) return yield* new SynapseMissing({ python: config.python })
     const http = yield* HomeserverHttp.make
-    const pid = yield* SubscriptionRef.make<number | null>(null)
+    const running = yield* SubscriptionRef.make<Running | null>(null)
     const first = yield* Deferred.make<void, StartFailed>()
+    /** Open when the process is to be started anew, by the settings as they are written then. */
+    const anew = yield* Effect.makeLatch(false)
+    let gate = config.registration
 
     /** From the sweep to the end of the process; success tells for how long it answered. */
-    const life = Effect.gen(function*() {
-      const left = yield* sweepMarked(["CROSSFIRE_HOMESERVER", kept.instanceId])
-      if (left.length > 0) return yield* new LeftoverHomeserver({ pids: left })
-      if (!(yield* portIsFree(kept.port))) return yield* new PortInUse({ port: kept.port })
-      yield* makeSigningKey(prepared)
-      const child = yield* run(prepared, [])
-      yield* untilReady(http, prepared, child)
-      const readyAt = yield* Clock.currentTimeMillis
-      yield* SubscriptionRef.set(pid, child.pid)
-      yield* Deferred.succeed(first, undefined)
-      const end = yield* child.end
-      yield* SubscriptionRef.set(pid, null)
-      yield* Effect.logWarning("the homeserver ended and is started again").pipe(
-        Effect.annotateLogs({ code: end.code, signal: end.signal })
-      )
-      return ((yield* Clock.currentTimeMillis) - readyAt) / 1000
-    }).pipe(Effect.scoped)
+    const life = (gate: RegistrationGate) =>
+      Effect.gen(function*() {
+        const left = yield* sweepMarked(["CROSSFIRE_HOMESERVER", kept.instanceId])
+        if (left.length > 0) return yield* new LeftoverHomeserver({ pids: left })
+        if (!(yield* portIsFree(kept.port))) return yield* new PortInUse({ port: kept.port })
+        yield* makeSigningKey(prepared)
+        const child = yield* run(prepared, [])
+        yield* untilReady(http, prepared, child)
+        const readyAt = yield* Clock.currentTimeMillis
+        yield* Effect.acquireRelease(
+          SubscriptionRef.set(running, { pid: child.pid, gate }),
+          () => SubscriptionRef.set(running, null)
+        )
+        yield* Deferred.succeed(first, undefined)
+        const end = yield* child.end
+        yield* Effect.logWarning("the homeserver ended and is started again").pipe(
+          Effect.annotateLogs({ code: end.code, signal: end.signal })
+        )
+        return ((yield* Clock.currentTimeMillis) - readyAt) / 1000
+      }).pipe(Effect.scoped)
 
     const supervise = Effect.gen(function*() {
       let delaySeconds = firstRetrySeconds
       while (true) {
-        const exit = yield* Effect.exit(life)
+        // In this order: whoever asks for another start after it finds this process ended by it.
+        yield* anew.close
+        const exit = yield* Effect.exit(Effect.raceFirst(life(gate), Effect.as(anew.await, null)))
+        if (Exit.isSuccess(exit) && exit.value === null) {
+          yield* Effect.logInfo("the homeserver is started anew with other settings")
+          delaySeconds = firstRetrySeconds
+          continue
+        }
         if (Exit.isFailure(exit)) {
           if (yield* Deferred.failCause(first, exit.cause)) return
           yield* Effect.logError("the homeserver could not be started again", exit.cause)
         }
-        if (Exit.isSuccess(exit) && exit.value >= stableAfterSeconds) delaySeconds = firstRetrySeconds
-        yield* Effect.sleep(Duration.seconds(delaySeconds))
+        if (Exit.isSuccess(exit) && (exit.value ?? 0) >= stableAfterSeconds) delaySeconds = firstRetrySeconds
+        yield* Effect.raceFirst(Effect.sleep(Duration.seconds(delaySeconds)), anew.await)
         delaySeconds = Math.min(delaySeconds * 2, maxRetrySeconds)
       }
     })
     yield* Effect.forkScoped(supervise)
     yield* Deferred.await(first)
 
-    const isUp = (current: number | null) => current !== null
+    const turn = yield* Effect.makeSemaphore(1)
+    const unavailable = new HomeserverUnavailable({ operation: "change who may register", status: null })
+    const until = (holds: (now: Running) => boolean) =>
+      Effect.asVoid(Stream.runHead(Stream.filter(running.changes, (now) => now !== null && holds(now))))
+
+    /** The change itself is not cut off by whoever asks no longer; only the wait for it is. */
+    const change = (wanted: RegistrationGate) =>
+      Effect.uninterruptible(Effect.gen(function*() {
+        if (gate === wanted) return
+        yield* writeSettings({ ...config, registration: wanted }, kept).pipe(
+          Effect.catchTag(
+            "FolderUnusable",
+            ({ message }) => Effect.logError(message).pipe(Effect.zipRight(Effect.fail(unavailable)))
+          )
+        )
+        gate = wanted
+        yield* anew.open
+      }))
+
     return {
       baseUrl: prepared.access.baseUrl,
       serverName: config.serverName,
-      ready: Effect.asVoid(Stream.runHead(Stream.filter(pid.changes, isUp))),
-      pid: SubscriptionRef.get(pid)
+      ready: until(() => true),
+      pid: Effect.map(SubscriptionRef.get(running), (now) => now?.pid ?? null),
+      setRegistration: (wanted) =>
+        turn.withPermits(1)(
+          Effect.zipRight(
+            change(wanted),
+            Effect.timeoutFail(until((now) => now.gate === wanted), {
+              duration: Duration.seconds(changeWithinSeconds),
+              onTimeout: () => unavailable
+            })
+          )
+        )
     }
   })

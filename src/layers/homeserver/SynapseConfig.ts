@@ -1,5 +1,6 @@
 // The configuration files of a managed Synapse as plain values: what each setting is and why. It writes and starts nothing.
 import { Redacted } from "effect"
+import type { RegistrationGate } from "../../domain/Signup.ts"
 
 export interface SynapseConfig {
   readonly serverName: string
@@ -8,8 +9,8 @@ export interface SynapseConfig {
   readonly port: number
   /** How people's clients reach it; null while they are on this machine only. */
   readonly publicBaseUrl: string | null
-  /** By a registration token that crossfire or an administrator gives out, or open to anyone who reaches the server. */
-  readonly signup: "by-token" | "open"
+  /** What whoever registers must bring: a registration token, or nothing. */
+  readonly registration: RegistrationGate
   readonly secrets: SynapseSecrets
   /** The operator's own settings, laid over these. */
   readonly settings: Readonly<Record<string, unknown>>
@@ -74,7 +75,7 @@ export const settings = (config: SynapseConfig): Readonly<Record<string, unknown
     form_secret: Redacted.value(config.secrets.formSecret),
 
     enable_registration: true,
-    ...config.signup === "by-token"
+    ...config.registration === "token"
       ? { registration_requires_token: true }
       : { enable_registration_without_verification: true },
 
@@ -85,6 +86,8 @@ export const settings = (config: SynapseConfig): Readonly<Record<string, unknown
       public_chat: { events: { ...encryption.events, "m.call.invite": 50 } }
     },
 
+    // Tells any user of this server whether an account is deactivated: crossfire ends such a person's sessions by it.
+    experimental_features: { msc3720_enabled: true },
     presence: { enabled: false },
     url_preview_enabled: false,
     // It talks with no other server and tells nobody about itself.

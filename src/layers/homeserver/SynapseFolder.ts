@@ -41,7 +41,7 @@ export interface FolderConfig {
   /** A fixed port, or null for a free one that is chosen once. */
   readonly port: number | null
   readonly publicBaseUrl: string | null
-  readonly signup: SynapseConfig["signup"]
+  readonly registration: SynapseConfig["registration"]
   readonly serviceId: string
   /** Where crossfire listens for what the homeserver pushes. */
   readonly pushUrl: string
@@ -122,9 +122,13 @@ export const prepare = (config: FolderConfig) =>
       })
     )
     yield* privateFile(`${folder}/${fileNames.logging}`, yaml(logging(folder)))
-    yield* privateFile(
-      `${folder}/${fileNames.settings}`,
-      yaml(settings({ ...config, port: kept.port, secrets: kept }))
-    )
+    yield* writeSettings(config, kept)
     return kept
   })
+
+/** Synapse's own settings, which it reads at its start. */
+export const writeSettings = (config: FolderConfig, kept: Kept): Effect.Effect<void, FolderUnusable> =>
+  privateFile(
+    `${config.folder}/${fileNames.settings}`,
+    yaml(settings({ ...config, port: kept.port, secrets: kept }))
+  )

@@ -2,8 +2,10 @@
 // crossfire listens.
 import { Effect, Layer, Option, type Redacted } from "effect"
 import { join } from "node:path"
+import type { RegistrationGate } from "../../domain/Signup.ts"
 import * as HomeserverTokens from "../../layers/crossfire/HomeserverTokens.ts"
 import type { ServerSettings } from "../../layers/crossfire/ServerSettings.ts"
+import * as AwaitedProcess from "../../layers/homeserver/AwaitedProcess.ts"
 import * as HomeserverRegistration from "../../layers/homeserver/HomeserverRegistration.ts"
 import * as ManagedSynapse from "../../layers/homeserver/ManagedSynapse.ts"
 import type { FolderUnusable, Registration } from "../../layers/homeserver/Registration.ts"
@@ -47,12 +49,15 @@ export interface PreparedHomeserver {
   readonly hsToken: Redacted.Redacted
   /** With it accounts are made; a homeserver of your own keeps its to itself. */
   readonly registrationSharedSecret: Option.Option<Redacted.Redacted>
-  /** To be built when crossfire listens. */
-  readonly running: Layer.Layer<HomeserverProcess, NotRunning>
+  /** The service, from before it runs. */
+  readonly process: Layer.Layer<HomeserverProcess>
+  /** Starts it; to be built when crossfire listens. */
+  readonly running: Layer.Layer<never, NotRunning>
 }
 
 export const prepare = (
-  { data, root, settings }: Installation
+  { data, root, settings }: Installation,
+  registration: RegistrationGate
 ): Effect.Effect<PreparedHomeserver, FolderUnusable | ServerNameFixed> =>
   Effect.gen(function*() {
     const { homeserver } = settings
@@ -65,12 +70,16 @@ export const prepare = (
         asToken: tokens.asToken,
         serviceId
       }
+      const awaited = yield* AwaitedProcess.make(access)
       return {
         access,
         hsToken: tokens.hsToken,
         registrationSharedSecret: Option.none<Redacted.Redacted>(),
-        running: HomeserverRegistration.layer(access).pipe(
-          Layer.tap(() => checked(access, url))
+        process: Layer.succeed(HomeserverProcess, awaited.process),
+        running: Layer.scopedDiscard(
+          Effect.flatMap(HomeserverRegistration.make(access), awaited.started).pipe(
+            Effect.zipRight(checked(access, url))
+          )
         )
       }
     }
@@ -79,17 +88,19 @@ export const prepare = (
       serverName: settings.server_name,
       port: homeserver.port ?? null,
       publicBaseUrl: homeserver.public_url ?? null,
-      signup: homeserver.signup,
+      registration,
       serviceId,
       pushUrl: localAddress(settings.http.port),
       settings: homeserver.settings,
       python: homeserver.python ?? join(root, ".tools/synapse/bin/python"),
       launcher: join(root, "homeserver/launch.py")
     })
+    const awaited = yield* AwaitedProcess.make(prepared.access)
     return {
       access: prepared.access,
       hsToken: prepared.hsToken,
       registrationSharedSecret: Option.some(prepared.registrationSharedSecret),
-      running: Layer.scoped(HomeserverProcess, ManagedSynapse.start(prepared))
+      process: Layer.succeed(HomeserverProcess, awaited.process),
+      running: Layer.scopedDiscard(Effect.flatMap(ManagedSynapse.start(prepared), awaited.started))
     }
   })

@@ -32,14 +32,14 @@ const managedLines = (port: number | null): ReadonlyArray<string> => [
   "# The port on this machine where people's Matrix clients connect.",
   port === null ? "# port = 8008" : `port = ${port}`,
   "# How clients elsewhere reach it, through your reverse proxy.",
-  "# public_url = \"https://matrix.example.org\"",
-  "# Who may sign up: \"by-token\" (invited people) or \"open\".",
-  "signup = \"by-token\""
+  "# public_url = \"https://matrix.example.org\""
 ]
 
 const ownLines = (url: string, pushUrl: string | null): ReadonlyArray<string> => [
   "mode = \"own\"",
   `url = ${text(url)}`,
+  "# How people's clients reach it, where that is another address.",
+  "# public_url = \"https://matrix.example.org\"",
   "# How the homeserver reaches crossfire, when that is not this machine's own address.",
   pushUrl === null ? "# push_url = \"https://crossfire.example.org\"" : `push_url = ${text(pushUrl)}`
 ]
@@ -52,9 +52,16 @@ export const settingsFile = ({ homeserver, httpPort, serverName }: InitOptions):
     "# Part of every user ID, and fixed for ever once people have accounts.",
     `server_name = ${text(serverName)}`,
     "",
+    "# The Matrix client that invited people are pointed to.",
+    "# element_url = \"https://app.element.io\"",
+    "",
     "[http]",
     "# crossfire listens on 127.0.0.1 alone.",
     `port = ${httpPort}`,
+    "# Where people open the web pages, through your reverse proxy (https).",
+    "# public_url = \"https://crossfire.example.org\"",
+    "# The proxy's own address, so that requests are counted by whoever made them.",
+    "# trusted_proxies = [\"127.0.0.1\"]",
     "",
     "[homeserver]",
     ...homeserver.mode === "managed" ? managedLines(homeserver.port) : ownLines(homeserver.url, homeserver.pushUrl),
@@ -80,7 +87,8 @@ export const init = (options: InitOptions) =>
     const tokens = yield* HomeserverTokens.make(data)
     const settings: ServerSettings.ServerSettings = {
       server_name: options.serverName,
-      http: { port: options.httpPort },
+      element_url: "https://app.element.io",
+      http: { port: options.httpPort, trusted_proxies: [] },
       homeserver: {
         mode: "own",
         url: homeserver.url,

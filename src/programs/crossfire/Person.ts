@@ -2,7 +2,9 @@
 import { Duration, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { crossfireMigrations } from "../../../migrations/crossfire/all.ts"
 import { UserId } from "../../domain/Ids.ts"
+import { registrationGate } from "../../domain/Signup.ts"
 import * as People from "../../layers/crossfire/enrollment/People.ts"
+import { storedPolicy } from "../../layers/crossfire/people/SqliteSignup.ts"
 import * as PersonAccounts from "../../layers/homeserver/PersonAccounts.ts"
 import * as HomeserverHttp from "../../layers/matrix/HomeserverHttp.ts"
 import { acquire } from "../../layers/sqlite/KernelLock.ts"
@@ -100,7 +102,7 @@ const beingServed = (data: string) =>
 
 const added = (installation: Installation, options: PersonOptions, serving: boolean) =>
   Effect.gen(function*() {
-    const homeserver = yield* prepare(installation)
+    const homeserver = yield* prepare(installation, registrationGate(yield* storedPolicy))
     if (Option.isNone(homeserver.registrationSharedSecret)) return yield* known(installation, options)
     // Asked before a password is made and shown: none is shown of an account that cannot be made.
     yield* answering(homeserver.access.baseUrl, serving)

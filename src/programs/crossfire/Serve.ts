@@ -2,12 +2,15 @@
 // HTTP, the services, the homeserver, the database. Dependencies close in the reverse order.
 import { Effect, Layer } from "effect"
 import { crossfireMigrations } from "../../../migrations/crossfire/all.ts"
+import { registrationGate } from "../../domain/Signup.ts"
 import { features, foundation, rooms } from "../../layers/crossfire/CoreLayer.ts"
 import * as AgentAccounts from "../../layers/crossfire/enrollment/AgentAccounts.ts"
 import * as EnrollmentBot from "../../layers/crossfire/enrollment/EnrollmentBot.ts"
 import * as SqliteCredentials from "../../layers/crossfire/enrollment/SqliteCredentials.ts"
 import * as SqliteEnrollment from "../../layers/crossfire/enrollment/SqliteEnrollment.ts"
 import * as HomeserverRestarts from "../../layers/crossfire/HomeserverRestarts.ts"
+import { storedPolicy } from "../../layers/crossfire/people/SqliteSignup.ts"
+import * as WebAddress from "../../layers/crossfire/WebAddress.ts"
 import * as SynapseMatrix from "../../layers/matrix/SynapseMatrix.ts"
 import { acquire } from "../../layers/sqlite/KernelLock.ts"
 import { migrate } from "../../layers/sqlite/Migrations.ts"
@@ -32,8 +35,12 @@ export const enrollment = EnrollmentBot.layer.pipe(
   Layer.provideMerge(Layer.merge(SqliteEnrollment.layer(), SqliteCredentials.layer))
 )
 
+/** The stored policy is read before the homeserver's settings are written: it starts with the gate that holds. */
+const prepared = (installation: Installation) =>
+  Effect.flatMap(storedPolicy, (policy) => prepare(installation, registrationGate(policy)))
+
 const programOn = (installation: Installation) =>
-  Effect.map(prepare(installation), (homeserver) => {
+  Effect.map(prepared(installation), (homeserver) => {
     const { settings } = installation
     const listening = Effect.annotateLogs(Effect.logInfo("crossfire listens"), {
       address: `http://127.0.0.1:${settings.http.port}`,
@@ -46,6 +53,8 @@ const programOn = (installation: Installation) =>
       Layer.provide(rooms),
       Layer.provide(enrollment),
       Layer.provide(foundation),
+      Layer.provide(homeserver.process),
+      Layer.provide(WebAddress.layer(settings, homeserver.access.baseUrl)),
       Layer.provide(SynapseMatrix.layer(homeserver.access))
     )
   })

@@ -118,7 +118,8 @@ it.scoped("a managed homeserver that was started again is looked at like after a
       baseUrl: "http://127.0.0.1:1",
       serverName,
       ready: Effect.void,
-      pid: Effect.sync(() => pid)
+      pid: Effect.sync(() => pid),
+      setRegistration: () => Effect.void
     })
     yield* Effect.gen(function*() {
       yield* settledRooms(world, rooms)

@@ -47,7 +47,7 @@ export const testConfig = (folder: string, pushUrl: string): ManagedSynapseConfi
   serverName,
   port: null,
   publicBaseUrl: null,
-  signup: "by-token",
+  registration: "token",
   serviceId: "crossfire",
   pushUrl,
   settings: testSettings,
@@ -122,6 +122,16 @@ export const peopleOf = (prepared: PreparedSynapse): Effect.Effect<People, never
       answer.event_id === undefined ? Effect.fail(missing) : Effect.succeed(answer.event_id)
 
     return {
+      register: (user) => Effect.asVoid(tokenOf(user)),
+      deactivate: (user, erase) =>
+        Effect.asVoid(as(user, "POST", "/account/deactivate", {
+          erase,
+          auth: {
+            type: "m.login.password",
+            identifier: { type: "m.id.user", user: user.slice(1, user.indexOf(":")) },
+            password: "password"
+          }
+        })),
       createRoom: (creator, wanted) =>
         Effect.gen(function*() {
           const visibility = wanted?.visibility

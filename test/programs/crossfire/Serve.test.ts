@@ -95,7 +95,7 @@ const homeserverOf = (installed: Installed) => {
     serverName,
     port: homeserver.mode === "managed" ? homeserver.port ?? null : null,
     publicBaseUrl: null,
-    signup: "by-token",
+    registration: "token",
     serviceId,
     pushUrl: installed.url,
     settings: testSettings,
