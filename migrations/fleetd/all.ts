@@ -1,5 +1,6 @@
 // fleetd's migrations in order.
 import type { Migration } from "../../src/layers/sqlite/Migrations.ts"
 import * as core from "./0001_core.ts"
+import * as credentials from "./0002_credentials.ts"
 
-export const fleetdMigrations: ReadonlyArray<Migration> = [core]
+export const fleetdMigrations: ReadonlyArray<Migration> = [core, credentials]

@@ -19,8 +19,15 @@ export class FleetAgent extends Schema.Class<FleetAgent>("FleetAgent")({
   enabled: Schema.Boolean,
   paused: Schema.Boolean,
   /** Why the agent is held; null while it is not. An activation asked for by the owner tries again. */
-  problem: Schema.NullOr(Schema.String)
+  problem: Schema.NullOr(Schema.String),
+  /** crossfire retired it: nothing is started or delivered any more. Its histories stay. */
+  retired: Schema.Boolean,
+  /** crossfire does not accept its credential, while the fleet's own is good: nothing is delivered until it has another. */
+  credentialRefused: Schema.Boolean
 }) {}
+
+/** What its owner's roster and crossfire say of an agent; the rest is this daemon's own. */
+export type IntroducedAgent = Omit<FleetAgent, "enabled" | "paused" | "problem" | "retired" | "credentialRefused">
 
 export class FleetIdentity extends Schema.Class<FleetIdentity>("FleetIdentity")({
   fleetId: FleetId,

@@ -21,7 +21,7 @@ export class CredentialRefused extends Schema.TaggedError<CredentialRefused>()("
   operation: Schema.String
 }) {
   override get message(): string {
-    return `crossfire did not accept this fleet's credential for "${this.operation}"`
+    return `crossfire did not accept the credential for "${this.operation}"`
   }
 }
 
@@ -30,6 +30,15 @@ export class ReadRefused extends Schema.TaggedError<ReadRefused>()("ReadRefused"
 
 /** This room's page cannot be taken; nothing of it is acknowledged. Other rooms go on. */
 export class RoomPageFailed extends Schema.TaggedError<RoomPageFailed>()("RoomPageFailed", { reason: Schema.String }) {}
+
+/** crossfire does not take this acknowledgment as it is: the same one would be refused again. Nothing was closed by it. */
+export class AcknowledgmentRefused extends Schema.TaggedError<AcknowledgmentRefused>()("AcknowledgmentRefused", {
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return this.reason
+  }
+}
 
 /** crossfire takes these new credentials for none: nothing was changed. */
 export class RotationRefused extends Schema.TaggedError<RotationRefused>()("RotationRefused", {
@@ -73,7 +82,7 @@ export class CrossfireClient extends Context.Tag("crossfire/services/CrossfireCl
       stamp: LeaseStamp,
       agentId: AgentId,
       acknowledgment: Acknowledgment
-    ) => Effect.Effect<number, CallFailed | StaleGeneration>
+    ) => Effect.Effect<number, CallFailed | StaleGeneration | AcknowledgmentRefused>
     readonly send: (
       stamp: LeaseStamp,
       agentId: AgentId,

@@ -1,8 +1,11 @@
 // fleetd's own record of its fleet: identity, agents with desired state, credentials, bindings, runs. One root folder each.
 import { Context, type Effect, type Option, type Redacted } from "effect"
-import type { FleetAgent, FleetIdentity } from "../domain/FleetAgent.ts"
+import type { SecretHash } from "../domain/api/Crossfire.ts"
+import type { FleetAgent, FleetIdentity, IntroducedAgent } from "../domain/FleetAgent.ts"
 import type { Binding, HistoryPosition } from "../domain/History.ts"
 import type { AgentId, ContextKey, RunId } from "../domain/Ids.ts"
+import type { Level } from "../domain/Level.ts"
+import type { InstanceKey } from "../domain/Roster.ts"
 import type { StoreFailed } from "./Database.ts"
 
 /** What an introduction gave, together with the tokens that fleetd made for it. */
@@ -10,9 +13,25 @@ export interface NewFleet {
   readonly identity: Omit<FleetIdentity, "rootId">
   readonly token: Redacted.Redacted
   readonly agents: ReadonlyArray<{
-    readonly agent: Omit<FleetAgent, "enabled" | "paused" | "problem">
+    readonly agent: IntroducedAgent
     readonly token: Redacted.Redacted
   }>
+  /** Of the claim that it was introduced by. */
+  readonly claim?: SecretHash | undefined
+}
+
+/** The credentials that stand now, for an enrollment that is to keep them. */
+export interface HeldCredentials {
+  readonly fleetToken: Redacted.Redacted
+  readonly agentTokens: ReadonlyMap<InstanceKey, Redacted.Redacted>
+  /** The claim whose introduction was kept last; null for one of before this was recorded. */
+  readonly claim: SecretHash | null
+}
+
+/** New credentials that crossfire was or is to be asked to take; which of them it knows is not known yet. */
+export interface PendingCredentials {
+  readonly fleetToken: Redacted.Redacted
+  readonly agentTokens: ReadonlyMap<AgentId, Redacted.Redacted>
 }
 
 export interface KnownBinding {
@@ -33,12 +52,32 @@ export class FleetRegistry extends Context.Tag("crossfire/services/FleetRegistry
   {
     /** None before enrollment. */
     readonly identity: Effect.Effect<Option.Option<FleetIdentity>, StoreFailed>
-    /** Stores the introduction; the same one again changes nothing but settings. Existing bindings and cursors stay. */
+    /**
+     * Stores the introduction; the same one again changes nothing but settings. Existing bindings and cursors stay.
+     * Credentials that were pending are dropped: those of the introduction stand.
+     */
     readonly introduce: (fleet: NewFleet) => Effect.Effect<void, StoreFailed>
     readonly agents: Effect.Effect<ReadonlyArray<FleetAgent>, StoreFailed>
     readonly agent: (agentId: AgentId) => Effect.Effect<FleetAgent, StoreFailed>
     readonly fleetToken: Effect.Effect<Redacted.Redacted, StoreFailed>
     readonly agentToken: (agentId: AgentId) => Effect.Effect<Redacted.Redacted, StoreFailed>
+    /** None before enrollment. */
+    readonly credentials: Effect.Effect<Option.Option<HeldCredentials>, StoreFailed>
+    readonly pendingCredentials: Effect.Effect<Option.Option<PendingCredentials>, StoreFailed>
+    /** Saves these as pending, unless others are: then those are answered and nothing is saved. */
+    readonly prepareCredentials: (fresh: PendingCredentials) => Effect.Effect<PendingCredentials, StoreFailed>
+    /** crossfire took the pending ones: they stand from now on, and nobody's credential is refused any more. */
+    readonly promoteCredentials: Effect.Effect<void, StoreFailed>
+    /** crossfire did not take the pending ones, and nothing that was sent can make it take them. */
+    readonly dropCredentials: Effect.Effect<void, StoreFailed>
+    readonly setCredentialRefused: (agentId: AgentId) => Effect.Effect<void, StoreFailed>
+    /**
+     * What crossfire says of the agent now. Of a retired one no message is sent any more. True where that was not known.
+     */
+    readonly setStanding: (
+      agentId: AgentId,
+      said: Pick<Level, "name" | "standing">
+    ) => Effect.Effect<boolean, StoreFailed>
     readonly setEnabled: (agentId: AgentId, enabled: boolean) => Effect.Effect<void, StoreFailed>
     readonly setPaused: (agentId: AgentId, paused: boolean) => Effect.Effect<void, StoreFailed>
     readonly setProblem: (agentId: AgentId, problem: string | null) => Effect.Effect<void, StoreFailed>

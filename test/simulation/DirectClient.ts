@@ -155,6 +155,8 @@ export const make = <L extends Life>(
           }
         })
       ),
+    // Nothing here carries a credential.
+    rotateCredentials: () => Effect.dieMessage("nobody rotates here"),
     notice: (stamp, operationId, text) =>
       call(
         "notice",

@@ -5,6 +5,7 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Context, Effect, Layer, Redacted, Schema, Stream } from "effect"
 import { createServer } from "node:http"
+import type { BodyTooLarge } from "../../src/domain/api/AccessErrors.ts"
 import {
   AgentAuthorization,
   AgentPrincipal,
@@ -15,6 +16,7 @@ import {
   LevelEvent,
   levelsPath,
   type PageAnswer,
+  ProgramsApi,
   type SendAnswer
 } from "../../src/domain/api/Crossfire.ts"
 import {
@@ -45,6 +47,10 @@ export interface Answers {
   readonly acquireLease?: Effect.Effect<LeaseGrant, LeaseHeld | ServerBusy>
   readonly page?: Effect.Effect<PageAnswer, NotAllowed | PageUnusable | HomeserverDown | ServerBusy>
   readonly send?: Effect.Effect<SendAnswer, NotAllowed | MessageRefused | ServerBusy>
+  readonly acknowledge?: Effect.Effect<{ readonly levelNumber: number }, BodyTooLarge | ServerBusy>
+  readonly rotate?: Effect.Effect<{ readonly rotated: number }, NotAllowed | ServerBusy>
+  /** Which of the fleet's credentials is good at the moment. */
+  readonly fleetToken?: () => string
 }
 
 const current = Generation.make(7)
@@ -67,7 +73,7 @@ export const serve = (answers: Answers = {}) =>
       FleetAuthorization,
       FleetAuthorization.of({
         bearer: (token) =>
-          Redacted.value(token) === "token-of-fleet"
+          Redacted.value(token) === (answers.fleetToken?.() ?? "token-of-fleet")
             ? Effect.succeed({
               fleetId: FleetId.make("33333333-3333-4333-8333-333333333333"),
               owner: UserId.make("@alice:test")
@@ -109,6 +115,17 @@ export const serve = (answers: Answers = {}) =>
         .handle("boundary", ({ headers }) =>
           Effect.flatMap(who, (name) =>
             answer("boundary", name, null, Effect.as(stale(headers), { boundary: StreamToken.make("s1_2") }))))
+        .handle("rotateCredentials", ({ headers, payload }) =>
+          Effect.flatMap(who, (name) =>
+            answer(
+              "rotateCredentials",
+              name,
+              payload,
+              Effect.zipRight(
+                stale(headers),
+                answers.rotate ?? Effect.succeed({ rotated: payload.agentTokens.length + 1 })
+              )
+            )))
         .handle("notice", ({ headers, payload }) =>
           Effect.flatMap(who, (name) =>
             answer("notice", name, payload, Effect.as(stale(headers), { recorded: true as const }))))
@@ -127,7 +144,12 @@ export const serve = (answers: Answers = {}) =>
             )))
         .handle("acknowledge", ({ headers, payload }) =>
           Effect.flatMap(who, (name) =>
-            answer("acknowledge", name, payload, Effect.as(stale(headers), { levelNumber: 12 }))))
+            answer(
+              "acknowledge",
+              name,
+              payload,
+              Effect.zipRight(stale(headers), answers.acknowledge ?? Effect.succeed({ levelNumber: 12 }))
+            )))
         .handle("send", ({ headers, payload }) =>
           Effect.flatMap(who, (name) =>
             answer(
@@ -183,7 +205,7 @@ export const serve = (answers: Answers = {}) =>
       )
     )
 
-    const api = HttpApiBuilder.api(CrossfireApi).pipe(
+    const api = HttpApiBuilder.api(ProgramsApi).pipe(
       Layer.provide([
         Layer.provide(fleetGroup, fleetAuthorization),
         Layer.provide(agentGroup, agentAuthorization),

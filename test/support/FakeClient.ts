@@ -16,6 +16,7 @@ export const layer = (parts: Partial<CrossfireClient["Type"]>): Layer.Layer<Cros
       page: unasked,
       acknowledge: unasked,
       send: unasked,
+      rotateCredentials: unasked,
       notice: unasked,
       ...parts
     })

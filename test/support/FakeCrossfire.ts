@@ -98,6 +98,7 @@ export const make = (agentId: AgentId) =>
           sent.push(message)
           return { status: "sent" as const, eventId: EventId.make(`$sent-${sent.length}`) }
         }),
+      rotateCredentials: () => Effect.dieMessage("nobody rotates here"),
       notice: (stamp, _operationId, text) =>
         Effect.map(fenced(stamp.generation), () => {
           notices.push(text)

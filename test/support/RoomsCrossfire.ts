@@ -103,6 +103,7 @@ export const make = (agentId: AgentId) =>
           return number
         }),
       send: () => Effect.dieMessage("nobody sends here"),
+      rotateCredentials: () => Effect.dieMessage("nobody rotates here"),
       notice: (stamp) => fenced(stamp.generation)
     })
 

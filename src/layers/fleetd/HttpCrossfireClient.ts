@@ -5,7 +5,7 @@ import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as HttpClient from "@effect/platform/HttpClient"
 import type { HttpClientError } from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import { Context, Duration, Effect, Layer, type ParseResult, type Redacted } from "effect"
+import { Context, Duration, Effect, Layer, Option, type ParseResult, Redacted } from "effect"
 import type { DoorError } from "../../domain/api/AccessErrors.ts"
 import { CrossfireApi } from "../../domain/api/Crossfire.ts"
 import type {
@@ -17,13 +17,15 @@ import type {
 } from "../../domain/api/CrossfireErrors.ts"
 import { checkServerUrl, type ServerUrlRefused } from "../../domain/ServerUrl.ts"
 import {
+  AcknowledgmentRefused,
   type CallFailed,
   CredentialRefused,
   CrossfireClient,
   CrossfireUnavailable,
   type LeaseStamp,
   ReadRefused,
-  RoomPageFailed
+  RoomPageFailed,
+  RotationRefused
 } from "../../services/CrossfireClient.ts"
 import type { StoreFailed } from "../../services/Database.ts"
 import { SendRefused } from "../../services/FleetOutbox.ts"
@@ -69,6 +71,12 @@ export const reasonOf = (error: Exclude<WireError, Unauthorized | CrossfireUnava
       return "the answer or the request is not in the contract's form; are both of the same version?"
     case "HttpApiDecodeError":
       return "it did not understand the request; are both of the same version?"
+    case "HostUnknown":
+      return `it serves no fleets under this address, only web pages at ${error.open}; check the address that follows --server`
+    case "OriginRefused":
+      return "it took the request for a browser's; is a proxy between that adds headers of its own?"
+    case "MediaTypeRefused":
+      return "it took the request for no JSON; is a proxy between that changes headers?"
     default:
       return error.message
   }
@@ -98,26 +106,52 @@ export const make = (serverUrl: string) =>
       )
     })
 
+    const within = <A, E>(operation: string, deadline: Duration.Duration, exchange: Effect.Effect<A, E>) =>
+      Effect.timeoutFail(exchange, {
+        duration: deadline,
+        onTimeout: () =>
+          new CrossfireUnavailable({ operation, reason: `no answer within ${Duration.toSeconds(deadline)} s` })
+      })
+
+    /**
+     * A credential that was refused while credentials are being replaced says nothing: the same request is good under the
+     * new one, as soon as that is known. The order of the two questions leaves no gap between them.
+     */
+    const isReplaced = (token: Effect.Effect<Redacted.Redacted, StoreFailed>, used: Redacted.Redacted) =>
+      Effect.gen(function*() {
+        const pending = yield* registry.pendingCredentials
+        return Option.isSome(pending) || Redacted.value(yield* token) !== Redacted.value(used)
+      })
+    const replaced = (operation: string) =>
+      new CrossfireUnavailable({ operation, reason: "this fleet's credentials are being replaced" })
+
     /** One exchange under one credential: it ends within the deadline. */
-    const call = <A, E>(
+    const call = <A, E extends { readonly _tag: string }>(
       operation: string,
       token: Effect.Effect<Redacted.Redacted, StoreFailed>,
       deadline: Duration.Duration,
       exchange: Effect.Effect<A, E, Bearer>
     ): Effect.Effect<A, E | StoreFailed | CrossfireUnavailable> =>
-      Effect.flatMap(token, (bearer) => Effect.provideService(exchange, Bearer, bearer)).pipe(
-        Effect.timeoutFail({
-          duration: deadline,
-          onTimeout: () =>
-            new CrossfireUnavailable({ operation, reason: `no answer within ${Duration.toSeconds(deadline)} s` })
-        })
+      within(
+        operation,
+        deadline,
+        Effect.flatMap(token, (used) =>
+          Effect.catchIf(
+            Effect.provideService(exchange, Bearer, used),
+            (error) => error._tag === "Unauthorized",
+            (error) =>
+              Effect.flatMap(isReplaced(token, used), (so): Effect.Effect<never, E | CrossfireUnavailable> =>
+                Effect.fail(so ? replaced(operation) : error))
+          ))
       )
 
     return CrossfireClient.of({
       acquireLease: (request) => {
         const operation = "acquire the lease"
         return call(operation, registry.fleetToken, leaseDeadline, api.fleet.acquireLease({ payload: request })).pipe(
-          Effect.mapError((error) => error._tag === "LeaseHeld" ? error : failed(operation, error))
+          Effect.mapError((error) =>
+            error._tag === "LeaseHeld" ? error : failed(operation, error)
+          )
         )
       },
       renewLease: (stamp) => {
@@ -135,7 +169,14 @@ export const make = (serverUrl: string) =>
           Effect.asVoid
         )
       },
-      levels: (stamp) => levelStream({ baseUrl, client: http.streaming, token: registry.fleetToken, stamp }),
+      levels: (stamp) =>
+        levelStream({
+          baseUrl,
+          client: http.streaming,
+          token: registry.fleetToken,
+          isReplaced: (used) => isReplaced(registry.fleetToken, used),
+          stamp
+        }),
       boundary: (stamp) => {
         const operation = "take a boundary"
         const request = api.fleet.boundary({ headers: leaseHeaders(stamp) })
@@ -160,7 +201,14 @@ export const make = (serverUrl: string) =>
         const operation = "acknowledge a delivery"
         const request = api.agent.acknowledge({ headers: leaseHeaders(stamp), payload })
         return call(operation, registry.agentToken(agentId), writeDeadline, request).pipe(
-          Effect.mapError((error) => error._tag === "StaleGeneration" ? error : failed(operation, error)),
+          Effect.mapError((error) => {
+            if (error._tag === "StaleGeneration") return error
+            // The same one would be refused again and again.
+            if (error._tag === "BodyTooLarge" || error._tag === "HttpApiDecodeError") {
+              return new AcknowledgmentRefused({ reason: reasonOf(error) })
+            }
+            return failed(operation, error)
+          }),
           Effect.map(({ levelNumber }) => levelNumber)
         )
       },
@@ -174,9 +222,35 @@ export const make = (serverUrl: string) =>
               return new SendRefused({ reason: error.message })
             }
             // It would be misunderstood again and again, and hold up what stands behind it.
-            if (error._tag === "HttpApiDecodeError") return new SendRefused({ reason: `crossfire: ${reasonOf(error)}` })
+            if (error._tag === "HttpApiDecodeError" || error._tag === "BodyTooLarge") {
+              return new SendRefused({ reason: `crossfire: ${reasonOf(error)}` })
+            }
             return failed(operation, error)
           })
+        )
+      },
+      rotateCredentials: (stamp, under, tokens) => {
+        const operation = "replace the credentials"
+        const agentTokens = [...tokens.agentTokens].map(([agentId, token]) => ({ agentId, token }))
+        const request = api.fleet.rotateCredentials({
+          headers: leaseHeaders(stamp),
+          payload: { fleetToken: tokens.fleetToken, agentTokens }
+        })
+        // Not by `call`: here a refused credential is the answer that is asked for.
+        const exchange = Effect.flatMap(under === null ? registry.fleetToken : Effect.succeed(under), (used) =>
+          Effect.provideService(request, Bearer, used))
+        return within(operation, writeDeadline, exchange).pipe(
+          Effect.mapError((error) => {
+            if (error._tag === "StaleGeneration") {
+              return error
+            }
+            return error._tag === "NotAllowed"
+              ? new RotationRefused({ reason: error.message })
+              : failed(operation, error)
+          }),
+          Effect.map(({ rotated }) =>
+            rotated
+          )
         )
       },
       notice: (stamp, operationId, text) => {

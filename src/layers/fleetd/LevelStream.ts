@@ -53,6 +53,8 @@ export const levelStream = (connection: {
   readonly baseUrl: string
   readonly client: HttpClient.HttpClient.With<HttpClientError, Scope.Scope>
   readonly token: Effect.Effect<Redacted.Redacted, StoreFailed>
+  /** Whether that one was refused only because another takes its place. */
+  readonly isReplaced: (used: Redacted.Redacted) => Effect.Effect<boolean, StoreFailed>
   readonly stamp: LeaseStamp
 }): Stream.Stream<Level, CallFailed | StaleGeneration> => {
   const connect = Effect.gen(function*() {
@@ -71,7 +73,14 @@ export const levelStream = (connection: {
     )
     const isStream = response.status === 200 &&
       (response.headers["content-type"] ?? "").startsWith("text/event-stream")
-    return isStream ? response : yield* refusalOf(response)
+    if (isStream) return response
+    return yield* refusalOf(response).pipe(
+      Effect.catchTag("CredentialRefused", (refused) =>
+        connection.isReplaced(token).pipe(
+          Effect.mapError((error) => unavailable(error.message)),
+          Effect.flatMap((so) => Effect.fail(so ? unavailable("this fleet's credentials are being replaced") : refused))
+        ))
+    )
   })
   const bytesOf = (response: HttpClientResponse) =>
     response.stream.pipe(

@@ -36,6 +36,7 @@ const unusedClient: typeof CrossfireClient.Service = {
   page: never,
   acknowledge: never,
   send: never,
+  rotateCredentials: never,
   notice: never
 }
 

@@ -37,7 +37,14 @@ const record = (at: number) =>
 
 const [enrolled] = smallFleet().agents
 if (enrolled === undefined) throw new Error("no agent")
-const agent = new FleetAgent({ ...enrolled.agent, enabled: true, paused: false, problem: null })
+const agent = new FleetAgent({
+  ...enrolled.agent,
+  enabled: true,
+  paused: false,
+  problem: null,
+  retired: false,
+  credentialRefused: false
+})
 
 /** One collection in a room whose window was read up to `t3` and goes on to `s9`. */
 const collect = (cursor: Cursor, delivered: ReadonlyArray<number>, pages: Record<string, ReadonlyArray<number>>) => {
