@@ -40,6 +40,7 @@ import {
   Unauthorized
 } from "./CrossfireErrors.ts"
 import { Bounds, enrollmentBounds, enrollmentWriteBounds, programBounds, Surface } from "./Doors.ts"
+import { PeopleApi } from "./PeopleApi.ts"
 
 /** SHA-256 in hex of a secret that only its holder has. */
 export const SecretHash = Schema.String.pipe(
@@ -287,7 +288,8 @@ const agent = HttpApiGroup.make("agent")
   .annotate(Surface, "programs")
   .annotate(Bounds, programBounds)
 
-export class CrossfireApi extends HttpApi.make("crossfire")
+/** The programs' part: what fleetd's client is derived from. Its groups are those of the whole contract. */
+export class ProgramsApi extends HttpApi.make("crossfire")
   .add(enrollment)
   .add(fleet)
   .add(agent)
@@ -300,6 +302,8 @@ export class CrossfireApi extends HttpApi.make("crossfire")
   .addError(AnswerTooSlow)
   .annotate(OpenApi.Title, "crossfire")
 {}
+
+export class CrossfireApi extends ProgramsApi.addHttpApi(PeopleApi) {}
 
 /**
  * `GET /v1/fleet/levels` (fleet's bearer, lease headers) is a stream of server-sent events, outside of the declared

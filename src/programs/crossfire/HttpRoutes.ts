@@ -2,7 +2,7 @@
 // homeserver's pushes, health.
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Layer, type Redacted } from "effect"
-import { CrossfireApi } from "../../domain/api/Crossfire.ts"
+import { ProgramsApi } from "../../domain/api/Crossfire.ts"
 import { agentHandlers } from "./AgentHandlers.ts"
 import { agentAuthorization, credentialPlacement, fleetAuthorization } from "./BearerAuthorization.ts"
 import { enrollmentHandlers } from "./EnrollmentHandlers.ts"
@@ -11,7 +11,7 @@ import { healthRoute, pushRoutes } from "./HomeserverRoutes.ts"
 import * as HttpListener from "./HttpListener.ts"
 import { levelsRoute } from "./LevelsRoute.ts"
 
-const api = HttpApiBuilder.api(CrossfireApi).pipe(
+const api = HttpApiBuilder.api(ProgramsApi).pipe(
   Layer.provide(Layer.provide(fleetHandlers, fleetAuthorization)),
   Layer.provide(Layer.provide(agentHandlers, agentAuthorization)),
   Layer.provide(enrollmentHandlers)

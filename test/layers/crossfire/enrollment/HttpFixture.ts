@@ -8,7 +8,7 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Context, Effect, Layer, Logger } from "effect"
 import { createServer } from "node:http"
-import { AgentPrincipal, CrossfireApi, FleetPrincipal } from "../../../../src/domain/api/Crossfire.ts"
+import { AgentPrincipal, CrossfireApi, FleetPrincipal, ProgramsApi } from "../../../../src/domain/api/Crossfire.ts"
 import {
   agentAuthorization,
   authorizedFleet,
@@ -71,7 +71,7 @@ export const serve = (crossfire: Crossfire) =>
         return faults.loses(url) ? HttpServerResponse.text("<html>bad gateway</html>", { status: 502 }) : response
       })
     )
-    const api = HttpApiBuilder.api(CrossfireApi).pipe(
+    const api = HttpApiBuilder.api(ProgramsApi).pipe(
       Layer.provide([
         Layer.provide(fleetGroup, fleetAuthorization),
         Layer.provide(agentGroup, agentAuthorization),
