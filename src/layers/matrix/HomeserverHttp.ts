@@ -23,7 +23,7 @@ const maxRetryMillis = 300_000
 export interface Exchange {
   /** What is done, for errors; holds no identifier of anyone. */
   readonly operation: string
-  readonly method: "GET" | "POST" | "PUT"
+  readonly method: "GET" | "POST" | "PUT" | "DELETE"
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Uint8Array
