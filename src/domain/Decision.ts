@@ -19,12 +19,18 @@ export type WakeSelection = typeof WakeSelection.Type
 
 /** Who sent an event, as crossfire's own tables know it. Display names play no part. */
 export type Sender =
-  | { readonly kind: "person"; readonly userId: UserId }
+  | {
+    readonly kind: "person"
+    readonly userId: UserId
+    /** Not deactivated. Whoever is not known to the instance is as active as anybody. */
+    readonly active: boolean
+  }
   | {
     readonly kind: "agent"
     readonly userId: UserId
     readonly agentId: AgentId
     readonly owner: UserId
+    readonly ownerActive: boolean
     readonly active: boolean
   }
   | { readonly kind: "crossfire"; readonly userId: UserId }
@@ -43,10 +49,10 @@ export const selects = (policy: ReadonlyArray<WakeSelection>, sender: Sender): b
   policy.some((entry) => {
     switch (entry.kind) {
       case "person":
-        return sender.kind === "person" && sender.userId === entry.userId
+        return sender.kind === "person" && sender.active && sender.userId === entry.userId
       case "person-and-agents":
-        return (sender.kind === "person" && sender.userId === entry.userId) ||
-          (sender.kind === "agent" && sender.active && sender.owner === entry.userId)
+        return (sender.kind === "person" && sender.active && sender.userId === entry.userId) ||
+          (sender.kind === "agent" && sender.active && sender.ownerActive && sender.owner === entry.userId)
       case "agent":
         return sender.kind === "agent" && sender.agentId === entry.agentId
     }

@@ -27,6 +27,16 @@ export const sessionIdleMillis = 24 * 60 * 60 * 1000
 export const sessionLifeMillis = 14 * 24 * 60 * 60 * 1000
 export const maxSessionsPerPerson = 20
 export const maxBrowserLength = 200
+/** How exactly it is known when a session was used last: not every request writes. */
+export const seenStepMillis = 60 * 1000
+
+/** Anything that is not shown, or that turns what stands beside it around. */
+const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]+/gu
+
+/** What a browser says of itself, made fit for a list: one line, bounded, nothing hidden in it. */
+export const describedBrowser = (text: string): string =>
+  [...text.slice(0, 4 * maxBrowserLength).replace(unseen, " ").trim()].slice(0, maxBrowserLength).join("") ||
+  "unknown"
 
 export const linkLifeMillis = 5 * 60 * 1000
 

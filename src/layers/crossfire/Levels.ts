@@ -13,7 +13,7 @@ import { Decisions, type OpenDecision } from "../../services/store/Decisions.ts"
 import { Participations, type Standing, takesPart } from "../../services/store/Participations.ts"
 import { Rooms } from "../../services/store/Rooms.ts"
 import { WakePolicies } from "../../services/WakePolicies.ts"
-import { senderOf } from "./Senders.ts"
+import * as Senders from "./Senders.ts"
 
 /**
  * How many open wakes (mentions, then the oldest) and how many redactions (the newest) one level names. The wakes that are
@@ -37,7 +37,8 @@ export const make = Effect.gen(function*() {
   const rooms = yield* Rooms
   const policies = yield* WakePolicies
   const changes = yield* LevelChanges
-  const { incarnation, serverName } = yield* Instance
+  const { incarnation } = yield* Instance
+  const senders = yield* Senders.make
 
   /**
    * Open wakes in rooms where the agent takes part, without those whose sender is no longer selected. In a room that it has
@@ -46,15 +47,14 @@ export const make = Effect.gen(function*() {
   const standingWakes = (agentId: AgentId) =>
     Effect.gen(function*() {
       const open = yield* decisions.open(agentId, maxLevelWakes)
-      const senders = yield* agents.byUsers([...new Set(open.map((wake) => wake.sender))])
+      const senderOf = yield* senders.among(open.map((wake) => wake.sender))
       const selections = new Map(
         yield* Effect.forEach(
           new Set(open.map((wake) => wake.roomId)),
           (roomId) => Effect.map(policies.inRoom(agentId, roomId), (policy) => [roomId, policy.selections] as const)
         )
       )
-      const selected = (wake: OpenDecision) =>
-        selects(selections.get(wake.roomId) ?? [], senderOf(wake.sender, senders, serverName))
+      const selected = (wake: OpenDecision) => selects(selections.get(wake.roomId) ?? [], senderOf(wake.sender))
       const narrowed = open.filter((wake) => !selected(wake)).map((wake) => wake.eventId)
       if (narrowed.length > 0) {
         yield* decisions.close(agentId, narrowed, "withdrawn")

@@ -2,18 +2,16 @@
 // decisions are made.
 import { Effect, Schema } from "effect"
 import { decide } from "../../domain/Decision.ts"
-import { type AgentId, EventId, type RoomId, type UserId } from "../../domain/Ids.ts"
+import { type AgentId, EventId, type RoomId } from "../../domain/Ids.ts"
 import { type MatrixEvent, redactedEvent } from "../../domain/MatrixEvent.ts"
 import { CrossfireDb } from "../../services/Database.ts"
-import { Instance } from "../../services/Instance.ts"
 import { LevelChanges } from "../../services/LevelChanges.ts"
-import { Agents } from "../../services/store/Agents.ts"
 import { Decisions, type NewDecision } from "../../services/store/Decisions.ts"
 import { Participations, type RoomMember } from "../../services/store/Participations.ts"
 import { type RoomInfo, Rooms } from "../../services/store/Rooms.ts"
 import { SweepPositions, type SweepReader } from "../../services/store/SweepPositions.ts"
 import { WakePolicies } from "../../services/WakePolicies.ts"
-import { senderOf } from "./Senders.ts"
+import * as Senders from "./Senders.ts"
 import type { SweepWindows } from "./SweepWindows.ts"
 
 const isEventId = Schema.is(EventId)
@@ -33,18 +31,13 @@ export interface DecidedPage {
 export const make = (windows: SweepWindows) =>
   Effect.gen(function*() {
     const { transaction } = yield* CrossfireDb
-    const { serverName } = yield* Instance
-    const agents = yield* Agents
     const decisions = yield* Decisions
     const participations = yield* Participations
     const positions = yield* SweepPositions
     const rooms = yield* Rooms
     const policies = yield* WakePolicies
     const changes = yield* LevelChanges
-
-    const senders = (events: ReadonlyArray<MatrixEvent>) =>
-      Effect.map(agents.byUsers([...new Set(events.map((event) => event.sender))]), (known) => (user: UserId) =>
-        senderOf(user, known, serverName))
+    const senders = yield* Senders.make
 
     /** What the events mean for these members. `standing: false` is for events before the boundary: nothing wakes. */
     const outcomes = (
@@ -54,9 +47,11 @@ export const make = (windows: SweepWindows) =>
       afterBoundary: boolean
     ) =>
       Effect.gen(function*() {
-        const senderOfEvent = yield* senders(events)
-        const judged = yield* Effect.forEach(members, (member) =>
-          Effect.map(policies.inRoom(member.agent.agentId, roomId), (policy) => ({ member, policy })))
+        const senderOfEvent = yield* senders.among(events.map((event) => event.sender))
+        const judged = yield* Effect.forEach(
+          members,
+          (member) => Effect.map(policies.inRoom(member.agent.agentId, roomId), (policy) => ({ member, policy }))
+        )
         return events.flatMap((event) =>
           judged.map(({ member, policy }): NewDecision => ({
             agentId: member.agent.agentId,
@@ -97,8 +92,7 @@ export const make = (windows: SweepWindows) =>
           const target = redactedEvent(event)
           return isEventId(target) ? decisions.redact(roomId, target) : Effect.succeed([])
         }),
-        (found) =>
-          found.flat()
+        (found) => found.flat()
       )
 
     const page = (decided: DecidedPage) =>

@@ -107,7 +107,7 @@ export const make = Effect.gen(function*() {
 
   const isAllowed = (agent: Agent, inviter: UserId) =>
     inviter === agent.owner
-      ? Effect.succeed(true)
+      ? Effect.map(agents.deactivatedAmong([inviter]), (found) => !found.has(inviter))
       : Effect.map(agents.administratorsAmong([inviter]), (found) => found.has(inviter))
 
   const answer = (agent: Agent, invitation: Invitation) =>

@@ -6,7 +6,6 @@ import type { DecisionKind } from "../../domain/Decision.ts"
 import type { AgentId, RoomId, UserId } from "../../domain/Ids.ts"
 import { isControl, type MatrixEvent } from "../../domain/MatrixEvent.ts"
 import { recordOf, type SenderInfo } from "../../domain/RoomRecords.ts"
-import { Instance } from "../../services/Instance.ts"
 import { Matrix } from "../../services/Matrix.ts"
 import { RoomPages } from "../../services/RoomPages.ts"
 import { RoomSweep } from "../../services/RoomSweep.ts"
@@ -15,7 +14,7 @@ import { Decisions } from "../../services/store/Decisions.ts"
 import { Participations, takesPart } from "../../services/store/Participations.ts"
 import * as BoundedPage from "./BoundedPage.ts"
 import * as DisplayNames from "./DisplayNames.ts"
-import { senderOf } from "./Senders.ts"
+import * as Senders from "./Senders.ts"
 
 /** How long a page waits for the room's sweep before the caller is asked to come again. */
 const sweepWaitSeconds = 20
@@ -23,7 +22,7 @@ const retryMillis = 2_000
 
 export const make = Effect.gen(function*() {
   const matrix = yield* Matrix
-  const { serverName } = yield* Instance
+  const senders = yield* Senders.make
   const agents = yield* Agents
   const decisions = yield* Decisions
   const participations = yield* Participations
@@ -77,9 +76,11 @@ export const make = Effect.gen(function*() {
       const known = yield* agents.byUsers(users)
       const administrators = yield* agents.administratorsAmong(users)
       const names = yield* displayNames.of(reading.userId, roomId, users)
+      const senderOf = yield* senders.among(users)
       const role = (user: UserId): SenderInfo["role"] => {
-        const sender = senderOf(user, known, serverName)
+        const sender = senderOf(user)
         if (sender.kind !== "person") return sender.kind
+        if (!sender.active) return "person"
         if (user === reading.owner) return "owner"
         return administrators.has(user) ? "administrator" : "person"
       }
@@ -103,12 +104,12 @@ export const make = Effect.gen(function*() {
           Effect.provideService(Matrix, matrix)
         )
         const known = yield* decisionsOf(agentId, roomId, page.events)
-        const senders = yield* sendersOf(agent, roomId, page.events)
+        const senderInfo = yield* sendersOf(agent, roomId, page.events)
         // Between reading and answering the agent may have been removed.
         yield* reader(agentId, roomId)
         return {
           records: page.events.map((event) => {
-            const sender = senders(event.sender)
+            const sender = senderInfo(event.sender)
             return recordOf(event, roomId, kindOf(known.get(event.event_id), event, agent, sender.role), sender)
           }),
           end: page.end

@@ -20,8 +20,12 @@ export class Agents extends Context.Tag("crossfire/services/store/Agents")<
     readonly ofFleet: (fleetId: FleetId) => Effect.Effect<ReadonlyArray<Agent>, StoreFailed>
     readonly byId: (agentId: AgentId) => Effect.Effect<Option.Option<Agent>, StoreFailed>
     readonly byUsers: (users: ReadonlyArray<UserId>) => Effect.Effect<ReadonlyMap<UserId, Agent>, StoreFailed>
-    /** Which of these are administrators of the instance. */
+    /** Which of these are administrators of the instance and may act. */
     readonly administratorsAmong: (
+      users: ReadonlyArray<UserId>
+    ) => Effect.Effect<ReadonlySet<UserId>, StoreFailed>
+    /** Which of these were deactivated. Whoever is not known was not. */
+    readonly deactivatedAmong: (
       users: ReadonlyArray<UserId>
     ) => Effect.Effect<ReadonlySet<UserId>, StoreFailed>
   }

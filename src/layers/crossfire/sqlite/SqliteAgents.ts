@@ -1,4 +1,5 @@
 // `Agents` over crossfire's database.
+import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Layer, Option, Schema } from "effect"
 import { AgentId, FleetId, UserId } from "../../../domain/Ids.ts"
 import { CrossfireDb } from "../../../services/Database.ts"
@@ -43,6 +44,16 @@ export const make = Effect.gen(function*() {
   const columns = sql.literal(agentColumns)
   const agents = (rows: ReadonlyArray<unknown>) => Effect.map(decodeRows(rows), (decoded) => decoded.map(agentOf))
 
+  const peopleAmong = (users: ReadonlyArray<UserId>, condition: Fragment) =>
+    read(
+      inBatches(users, (some) =>
+        Effect.flatMap(
+          sql`SELECT user_id FROM person WHERE ${condition} AND ${sql.in("user_id", some)}`,
+          decodePersons
+        ))
+        .pipe(Effect.map((found) => new Set(found.map((person) => person.user_id))))
+    )
+
   return Agents.of({
     all: read(Effect.flatMap(sql`SELECT ${columns} FROM agent a ORDER BY a.agent_id`, agents)),
     ofFleet: (fleetId) =>
@@ -64,14 +75,8 @@ export const make = Effect.gen(function*() {
             )
           )
       ),
-    administratorsAmong: (users) =>
-      read(
-        inBatches(users, (some) =>
-          Effect.flatMap(
-            sql`SELECT user_id FROM person WHERE role = 'administrator' AND ${sql.in("user_id", some)}`,
-            decodePersons
-          )).pipe(Effect.map((found) => new Set(found.map((person) => person.user_id))))
-      )
+    administratorsAmong: (users) => peopleAmong(users, sql`role = 'administrator' AND deactivated_at IS NULL`),
+    deactivatedAmong: (users) => peopleAmong(users, sql`deactivated_at IS NOT NULL`)
   })
 })
 
