@@ -23,22 +23,26 @@ export interface Standing {
 export type VerdictOutcome =
   /** Answered like a code that does not exist. */
   | { readonly _tag: "Unknown" }
-  /** The roster has not been shown to the owner in this room yet. */
-  | { readonly _tag: "ShowFirst" }
+  /** The owner's word is not tied to this very request yet. */
+  | { readonly _tag: "Untied" }
   | { readonly _tag: "Approve" }
   | { readonly _tag: "Reject" }
   /** Nothing changes any more. */
   | { readonly _tag: "Stands"; readonly state: EnrollmentState }
 
-/** An administrator can reject another owner's request; approving is the owner's alone. */
+/**
+ * An administrator can reject another owner's request; approving is the owner's alone. `tied`: to approve takes what ties the
+ * word to this very request, which anybody may have filed. In a chat the roster was shown there before; on a page the code
+ * was told with it, too.
+ */
 export const judge = (
   verdict: "confirm" | "reject",
   standing: Standing,
   state: EnrollmentState,
-  shownHere: boolean
+  tied: boolean
 ): VerdictOutcome => {
   if (!standing.owner && !(verdict === "reject" && standing.administrator)) return { _tag: "Unknown" }
   if (verdict === "reject" && (state === "pending" || state === "approved")) return { _tag: "Reject" }
-  if (verdict === "confirm" && state === "pending") return shownHere ? { _tag: "Approve" } : { _tag: "ShowFirst" }
+  if (verdict === "confirm" && state === "pending") return tied ? { _tag: "Approve" } : { _tag: "Untied" }
   return { _tag: "Stands", state }
 }

@@ -37,6 +37,8 @@ export const usualCapacity: Capacity = { maxAgentsPerOwner: 64, maxAgentsPerInst
 
 export interface RosterWorld {
   readonly ownerKnown: boolean
+  /** Where people sign in. */
+  readonly webOrigin: string
   readonly agents: ReadonlyArray<KnownAgent>
   readonly capacity: Capacity
 }
@@ -123,7 +125,9 @@ export const rosterProblems = (roster: Roster, world: RosterWorld): ReadonlyArra
     return [{
       entry: roster.fleet,
       reason: "unknown-owner",
-      detail: `${roster.owner} is no person of this instance; its operator adds one with: crossfire person add NAME`
+      detail:
+        `${roster.owner} is not known to this instance yet; let the owner sign in once at ${world.webOrigin}, or ask ` +
+        "its operator, who makes somebody known with: crossfire person add NAME"
     }]
   }
   const bytes = rosterBytes(roster)

@@ -38,17 +38,17 @@ it("any text whatever is read as a request or as unclear", () => {
   }))
 })
 
-it("[I-08] nobody but the owner ever approves, and nothing is approved that was not shown", () => {
+it("[I-08] nobody but the owner ever approves, and nothing is approved that is not tied to the request", () => {
   FastCheck.assert(FastCheck.property(
     FastCheck.constantFrom("confirm" as const, "reject" as const),
     FastCheck.boolean(),
     FastCheck.boolean(),
     FastCheck.constantFrom(...states),
     FastCheck.boolean(),
-    (verdict, owner, administrator, state, shown) => {
-      const outcome = judge(verdict, { owner, administrator }, state, shown)
+    (verdict, owner, administrator, state, tied) => {
+      const outcome = judge(verdict, { owner, administrator }, state, tied)
       if (outcome._tag === "Approve") {
-        expect([verdict, owner, state, shown]).toStrictEqual(["confirm", true, "pending", true])
+        expect([verdict, owner, state, tied]).toStrictEqual(["confirm", true, "pending", true])
       }
       if (outcome._tag === "Reject") {
         expect(verdict).toBe("reject")

@@ -9,6 +9,8 @@ import * as EnrollmentBot from "../../layers/crossfire/enrollment/EnrollmentBot.
 import * as SqliteCredentials from "../../layers/crossfire/enrollment/SqliteCredentials.ts"
 import * as SqliteEnrollment from "../../layers/crossfire/enrollment/SqliteEnrollment.ts"
 import * as HomeserverRestarts from "../../layers/crossfire/HomeserverRestarts.ts"
+import * as MemoryChanges from "../../layers/crossfire/people/MemoryChanges.ts"
+import * as MemoryRevocations from "../../layers/crossfire/people/MemoryRevocations.ts"
 import { storedPolicy } from "../../layers/crossfire/people/SqliteSignup.ts"
 import * as WebAddress from "../../layers/crossfire/WebAddress.ts"
 import * as SynapseMatrix from "../../layers/matrix/SynapseMatrix.ts"
@@ -32,7 +34,8 @@ const database = (data: string) =>
 
 /** What the bot says, who enrolls, whose credential it is. */
 export const enrollment = EnrollmentBot.layer.pipe(
-  Layer.provideMerge(Layer.merge(SqliteEnrollment.layer(), SqliteCredentials.layer))
+  Layer.provideMerge(Layer.merge(SqliteEnrollment.layer(), SqliteCredentials.layer)),
+  Layer.provideMerge(Layer.mergeAll(AgentAccounts.layer, MemoryChanges.layer, MemoryRevocations.layer))
 )
 
 /** The stored policy is read before the homeserver's settings are written: it starts with the gate that holds. */
@@ -47,7 +50,7 @@ const programOn = (installation: Installation) =>
       serverName: settings.server_name,
       homeserver: homeserver.access.baseUrl
     })
-    return Layer.mergeAll(features, HomeserverRestarts.layer, AgentAccounts.layer).pipe(
+    return Layer.mergeAll(features, HomeserverRestarts.layer).pipe(
       Layer.provide(homeserver.running),
       Layer.provide(Layer.tap(HttpRoutes.layer(settings.http.port, homeserver.hsToken), () => listening)),
       Layer.provide(rooms),

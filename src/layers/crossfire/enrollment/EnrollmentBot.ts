@@ -38,7 +38,7 @@ const standing: Readonly<Record<EnrollmentState, string>> = {
   expired: "has expired; run `fleet enroll` again for a new code"
 }
 
-type Settled = Exclude<VerdictOutcome, { readonly _tag: "Unknown" } | { readonly _tag: "ShowFirst" }>
+type Settled = Exclude<VerdictOutcome, { readonly _tag: "Unknown" } | { readonly _tag: "Untied" }>
 
 const told = (outcome: Settled, code: EnrollmentCode): string => {
   switch (outcome._tag) {
@@ -98,7 +98,7 @@ export const make = Effect.gen(function*() {
     Effect.gen(function*() {
       const outcome = yield* enrollment.decide(verdict, message.sender, code, message.roomId)
       if (outcome._tag === "Unknown") return []
-      if (outcome._tag !== "ShowFirst") return [told(outcome, code)]
+      if (outcome._tag !== "Untied") return [told(outcome, code)]
       return ["I have not shown you this request here yet, so nothing was confirmed.", ...(yield* show(message, code))]
     })
 

@@ -38,6 +38,11 @@ export const make = ({ sql }: Database) => {
       Result: EnrollmentRow,
       execute: (claimHash) => sql`SELECT ${columns} FROM enrollment WHERE claim_hash = ${claimHash}`
     }),
+    byId: SqlSchema.findOne({
+      Request: EnrollmentId,
+      Result: EnrollmentRow,
+      execute: (enrollmentId) => sql`SELECT ${columns} FROM enrollment WHERE enrollment_id = ${enrollmentId}`
+    }),
     byCode: SqlSchema.findOne({
       Request: EnrollmentCode,
       Result: EnrollmentRow,
@@ -80,7 +85,8 @@ export const make = ({ sql }: Database) => {
       ),
     shown: (enrollmentId: EnrollmentId, roomId: RoomId) =>
       sql`UPDATE enrollment SET shown_room = ${roomId} WHERE enrollment_id = ${enrollmentId}`,
-    settle: (enrollmentId: EnrollmentId, state: "approved" | "rejected", by: UserId, nowMillis: number) =>
+    /** `by` null: the operator. */
+    settle: (enrollmentId: EnrollmentId, state: "approved" | "rejected", by: UserId | null, nowMillis: number) =>
       sql`UPDATE enrollment SET state = ${state}, decided_by = ${by}, decided_at = ${nowMillis}
           WHERE enrollment_id = ${enrollmentId}`,
     introduced: (enrollmentId: EnrollmentId, fleetId: FleetId, introductionHash: SecretHash) =>

@@ -2,14 +2,14 @@
 // once, at its first introduction; nothing here changes them.
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import { Schema } from "effect"
+import { PersonRole } from "../../../domain/Actor.ts"
 import type { SecretHash } from "../../../domain/api/Crossfire.ts"
 import { EngineKind } from "../../../domain/Engine.ts"
 import { AgentId, FleetId, UserId } from "../../../domain/Ids.ts"
 import { FleetKey, InstanceKey, nameSkeleton, RegisteredName } from "../../../domain/Roster.ts"
 import type { Database } from "../../../services/Database.ts"
 
-export const PersonRole = Schema.Literal("member", "administrator")
-export type PersonRole = typeof PersonRole.Type
+export type { PersonRole }
 
 const Flag = Schema.transformLiterals([0, false], [1, true])
 
@@ -37,10 +37,11 @@ export const make = ({ sql }: Database) => {
   const agents = sql.literal("agent JOIN fleet USING (fleet_id)")
 
   return {
+    /** None for somebody who was deactivated, as for somebody unknown. */
     personRole: SqlSchema.findOne({
       Request: UserId,
       Result: Schema.Struct({ role: PersonRole }),
-      execute: (userId) => sql`SELECT role FROM person WHERE user_id = ${userId}`
+      execute: (userId) => sql`SELECT role FROM person WHERE user_id = ${userId} AND deactivated_at IS NULL`
     }),
     /** Makes the person known; one who is known can become an administrator by it, never cease to be one. */
     addPerson: (userId: UserId, role: PersonRole, nowMillis: number) =>
@@ -66,9 +67,21 @@ export const make = ({ sql }: Database) => {
     insertFleet: (fleetId: FleetId, owner: UserId, fleetKey: FleetKey, tokenHash: SecretHash, nowMillis: number) =>
       sql`INSERT INTO fleet (fleet_id, owner, fleet_key, token_hash, created_at)
           VALUES (${fleetId}, ${owner}, ${fleetKey}, ${tokenHash}, ${nowMillis})`,
+    /** A fleet whose credential was revoked has one again by this. */
     setFleetToken: (fleetId: FleetId, tokenHash: SecretHash) =>
-      sql`UPDATE fleet SET token_hash = ${tokenHash} WHERE fleet_id = ${fleetId}`,
+      sql`UPDATE fleet SET token_hash = ${tokenHash}, revoked_at = NULL WHERE fleet_id = ${fleetId}`,
+    /** Which of these hashes were revoked. */
+    revokedAmong: SqlSchema.findAll({
+      Request: Schema.Array(Schema.String),
+      Result: Schema.Struct({ tokenHash: Schema.String }),
+      execute: (hashes) => sql`SELECT token_hash AS tokenHash FROM revoked_token WHERE ${sql.in("token_hash", hashes)}`
+    }),
 
+    agent: SqlSchema.findOne({
+      Request: AgentId,
+      Result: AgentRow,
+      execute: (agentId) => sql`SELECT ${agentColumns} FROM ${agents} WHERE agent.agent_id = ${agentId}`
+    }),
     allAgents: SqlSchema.findAll({
       Request: Schema.Void,
       Result: AgentRow,
@@ -80,13 +93,25 @@ export const make = ({ sql }: Database) => {
       execute: (fleetId) =>
         sql`SELECT ${agentColumns} FROM ${agents} WHERE agent.fleet_id = ${fleetId} ORDER BY agent.instance_key`
     }),
-    /** Agents, of one fleet or of all, whose Matrix user is not known to stand with its present display name. */
+    /** By owner and key, without the retired ones; none where there is no such fleet yet. */
+    standingAgents: SqlSchema.findAll({
+      Request: Schema.Struct({ owner: UserId, fleetKey: FleetKey }),
+      Result: AgentRow,
+      execute: ({ fleetKey, owner }) =>
+        sql`SELECT ${agentColumns} FROM ${agents}
+            WHERE fleet.owner = ${owner} AND fleet.fleet_key = ${fleetKey} AND agent.retired_at IS NULL
+            ORDER BY agent.instance_key`
+    }),
+    /**
+     * Agents, of one fleet or of all, whose Matrix user is not known to stand with its present display name. Retired ones
+     * too: a name that they gave up may be another's by now.
+     */
     unregistered: SqlSchema.findAll({
       Request: Schema.NullOr(FleetId),
       Result: AgentRow,
       execute: (fleetId) =>
         sql`SELECT ${agentColumns} FROM ${agents}
-            WHERE registered_at IS NULL AND retired_at IS NULL AND agent.fleet_id = COALESCE(${fleetId}, agent.fleet_id)`
+            WHERE registered_at IS NULL AND agent.fleet_id = COALESCE(${fleetId}, agent.fleet_id)`
     }),
     registered: (agent: AgentRow, nowMillis: number) =>
       sql`UPDATE agent SET registered_at = ${nowMillis} WHERE agent_id = ${agent.agentId} AND name = ${agent.name}`,
@@ -119,6 +144,6 @@ export const make = ({ sql }: Database) => {
       sql`UPDATE agent SET engine = ${engine} WHERE agent_id = ${agentId}`,
     setAgentToken: (agentId: AgentId, tokenHash: SecretHash) =>
       sql`UPDATE agent SET token_hash = ${tokenHash} WHERE agent_id = ${agentId}`,
-    revokeTokens: (fleetId: FleetId) => sql`UPDATE agent SET token_hash = NULL WHERE fleet_id = ${fleetId}`
+    endTokens: (fleetId: FleetId) => sql`UPDATE agent SET token_hash = NULL WHERE fleet_id = ${fleetId}`
   }
 }

@@ -11,6 +11,7 @@ import { serverOf } from "../../../domain/SystemUsers.ts"
 import type { Database } from "../../../services/Database.ts"
 import type { LevelChanges } from "../../../services/LevelChanges.ts"
 import { namespacePrefix } from "../../../services/Matrix.ts"
+import type { Revocable } from "../../../services/Revocations.ts"
 import type { WakePolicies } from "../../../services/WakePolicies.ts"
 import * as IdentityRows from "./IdentityRows.ts"
 
@@ -32,9 +33,11 @@ export const make = (options: {
   readonly wakePolicies: typeof WakePolicies.Service
   readonly levels: typeof LevelChanges.Service
   readonly serverName: string
+  /** Where people sign in. */
+  readonly webOrigin: string
   readonly capacity: Capacity
 }) => {
-  const { capacity, levels, serverName, wakePolicies } = options
+  const { capacity, levels, serverName, wakePolicies, webOrigin } = options
   const rows = IdentityRows.make(options.database)
 
   /** Fails with everything that keeps the roster from being taken now. */
@@ -43,7 +46,8 @@ export const make = (options: {
       const role = yield* rows.personRole(roster.owner)
       const agents = yield* rows.allAgents()
       const local = serverOf(roster.owner) === serverName
-      const problems = rosterProblems(roster, { ownerKnown: local && Option.isSome(role), agents, capacity })
+      const ownerKnown = local && Option.isSome(role)
+      const problems = rosterProblems(roster, { ownerKnown, webOrigin, agents, capacity })
       if (problems.length > 0) return yield* new RosterRejected({ problems })
     })
 
@@ -54,6 +58,12 @@ export const make = (options: {
       const complete = tokens.agentTokens.size === roster.agents.length &&
         roster.agents.every((agent) => tokens.agentTokens.has(agent.key))
       if (!complete) return yield* new NotAllowed({ reason: "The credentials are not those of the roster's agents" })
+      const revoked = yield* rows.revokedAmong(hashes)
+      if (revoked.length > 0) {
+        return yield* new NotAllowed({
+          reason: "A credential of this request was revoked and is never taken again: make new ones, with a new claim"
+        })
+      }
       const agents = Option.isNone(fleet) ? [] : yield* rows.agentsOf(fleet.value.fleetId)
       const expected = new Map<string, string>(
         agents.flatMap((agent) => {
@@ -77,22 +87,26 @@ export const make = (options: {
       if (Option.isNone(found)) {
         const fleetId = FleetId.make(yield* Effect.sync(() => randomUUID()))
         yield* rows.insertFleet(fleetId, roster.owner, roster.fleet, tokens.fleetToken, nowMillis)
-        return fleetId
+        return { fleetId, existing: [], replaced: false }
       }
       const { fleetId, tokenHash } = found.value
-      if (tokenHash !== tokens.fleetToken) {
+      const existing = yield* rows.agentsOf(fleetId)
+      const replaced = tokenHash !== tokens.fleetToken
+      if (replaced) {
         yield* rows.setFleetToken(fleetId, tokens.fleetToken)
-        yield* rows.revokeTokens(fleetId)
+        yield* rows.endTokens(fleetId)
       }
-      return fleetId
+      return { fleetId, existing, replaced }
     })
 
+  /** The fleet, and the holders whose former credential ended by it. */
   const take = (roster: Roster, tokens: TokenHashes) =>
     Effect.gen(function*() {
       yield* check(roster)
       const nowMillis = yield* Clock.currentTimeMillis
-      const fleetId = yield* takeFleet(roster, tokens, nowMillis)
-      const existing = new Map((yield* rows.agentsOf(fleetId)).map((agent) => [agent.key, agent]))
+      const fleet = yield* takeFleet(roster, tokens, nowMillis)
+      const { fleetId } = fleet
+      const existing = new Map(fleet.existing.map((agent) => [agent.key, agent]))
       const renamed = roster.agents.flatMap((agent) => {
         const before = existing.get(agent.key)
         return before === undefined || before.name === agent.name ? [] : [before.agentId]
@@ -125,9 +139,15 @@ export const make = (options: {
           yield* rows.setAgentToken(before.agentId, tokenHash)
         }
       }
-      yield* levels.raise(made)
-      return fleetId
+      yield* levels.raise([...made, ...renamed])
+      const ended = fleet.existing.flatMap(({ agentId, key, tokenHash }): ReadonlyArray<Revocable> => {
+        const now = tokens.agentTokens.get(key) ?? (fleet.replaced ? null : tokenHash)
+        return tokenHash === null || tokenHash === now ? [] : [{ agent: agentId }]
+      })
+      return { fleetId, ended: fleet.replaced ? [{ fleet: fleetId }, ...ended] : ended }
     })
 
   return { check, take }
 }
+
+export type RosterTaking = ReturnType<typeof make>

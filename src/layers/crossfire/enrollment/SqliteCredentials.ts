@@ -1,22 +1,16 @@
 // Bearer credentials looked up by their hash in crossfire's file.
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import { Effect, Layer, Option, Redacted, Schema } from "effect"
-import { TooManyAttempts, Unauthorized } from "../../../domain/api/CrossfireErrors.ts"
 import { isAgentToken, isFleetToken } from "../../../domain/Credential.ts"
 import { AgentId, FleetId, UserId } from "../../../domain/Ids.ts"
 import { Credentials } from "../../../services/Credentials.ts"
-import { CrossfireDb, type StoreFailed } from "../../../services/Database.ts"
+import { CrossfireDb } from "../../../services/Database.ts"
 import { hashOf } from "../../crypto/Secret.ts"
-import * as AttemptWindow from "./AttemptWindow.ts"
-
-/** Refused credentials of one address within the window that are answered by 401; further ones by 429. */
-const maxRefusals = 30
-const refusalsWindowMillis = 60_000
-const maxPeersCounted = 10_000
+import * as RefusedCredentials from "../RefusedCredentials.ts"
 
 export const make = Effect.gen(function*() {
   const { read, sql } = yield* CrossfireDb
-  const refusals = AttemptWindow.make({ maxKeys: maxPeersCounted, windowMillis: refusalsWindowMillis })
+  const { admitted } = yield* RefusedCredentials.RefusedCredentials
 
   // An index lookup takes longer the more of the hash fits, and tells nothing by it: which hash is looked up cannot be
   // steered without knowing the token, so no stored one can be felt out piece by piece.
@@ -33,19 +27,6 @@ export const make = Effect.gen(function*() {
           WHERE token_hash = ${hash} AND retired_at IS NULL`
   })
 
-  const admitted = <A>(found: Effect.Effect<Option.Option<A>, StoreFailed>, peer: string) =>
-    Effect.flatMap(
-      found,
-      Option.match({
-        onSome: Effect.succeed,
-        onNone: () =>
-          Effect.flatMap(refusals.add(peer), ({ count, endsInMillis }) =>
-            Effect.fail(
-              count > maxRefusals ? new TooManyAttempts({ retryAfterMillis: endsInMillis }) : new Unauthorized()
-            ))
-      })
-    )
-
   return Credentials.of({
     fleet: (token, peer) =>
       admitted(isFleetToken(Redacted.value(token)) ? read(findFleet(hashOf(token))) : Effect.succeedNone, peer),
@@ -54,4 +35,6 @@ export const make = Effect.gen(function*() {
   })
 })
 
-export const layer: Layer.Layer<Credentials, never, CrossfireDb> = Layer.effect(Credentials, make)
+export const layer: Layer.Layer<Credentials, never, CrossfireDb> = Layer.effect(Credentials, make).pipe(
+  Layer.provide(RefusedCredentials.layer)
+)

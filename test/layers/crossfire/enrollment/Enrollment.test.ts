@@ -102,7 +102,9 @@ it.scoped("[A31] an owner is a known person of this very homeserver", () =>
         {
           entry: "street",
           reason: "unknown-owner",
-          detail: `${owner} is no person of this instance; its operator adds one with: crossfire person add NAME`
+          detail:
+            `${owner} is not known to this instance yet; let the owner sign in once at https://crossfire.test, or ` +
+            "ask its operator, who makes somebody known with: crossfire person add NAME"
         }
       ])
     }

@@ -1,20 +1,24 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { foundation, rooms } from "../../../../src/layers/crossfire/CoreLayer.ts"
+import * as AgentAccounts from "../../../../src/layers/crossfire/enrollment/AgentAccounts.ts"
 import * as EnrollmentBot from "../../../../src/layers/crossfire/enrollment/EnrollmentBot.ts"
 import * as SqliteEnrollment from "../../../../src/layers/crossfire/enrollment/SqliteEnrollment.ts"
+import * as MemoryChanges from "../../../../src/layers/crossfire/people/MemoryChanges.ts"
+import * as MemoryRevocations from "../../../../src/layers/crossfire/people/MemoryRevocations.ts"
 import { Enrollment } from "../../../../src/services/Enrollment.ts"
 import { Levels } from "../../../../src/services/Levels.ts"
 import { Participation } from "../../../../src/services/Participation.ts"
 import { RoomSweep } from "../../../../src/services/RoomSweep.ts"
 import { alice, bot, make, message, until, user, type World } from "../World.ts"
-import { entry, hashes, newClaim, newTokens, roster } from "./EnrollmentFixture.ts"
+import { entry, hashes, newClaim, newTokens, roster, webAddress } from "./EnrollmentFixture.ts"
 
 /** The core without what runs by itself, and with enrollment. */
 const core = (world: World) =>
   rooms.pipe(
     Layer.provide(EnrollmentBot.layer),
     Layer.provideMerge(SqliteEnrollment.layer()),
+    Layer.provide(Layer.mergeAll(AgentAccounts.layer, MemoryChanges.layer, MemoryRevocations.layer, webAddress)),
     Layer.provideMerge(foundation),
     Layer.provideMerge(world.outside)
   )

@@ -7,10 +7,13 @@ import { crossfireMigrations } from "../../../../migrations/crossfire/all.ts"
 import { ClaimSecret, type SecretHash } from "../../../../src/domain/api/Crossfire.ts"
 import { EventId, RoomId, UserId } from "../../../../src/domain/Ids.ts"
 import { FleetKey, InstanceKey, RegisteredName, type Roster, type RosterAgent } from "../../../../src/domain/Roster.ts"
+import * as AgentAccounts from "../../../../src/layers/crossfire/enrollment/AgentAccounts.ts"
 import * as EnrollmentBot from "../../../../src/layers/crossfire/enrollment/EnrollmentBot.ts"
 import * as People from "../../../../src/layers/crossfire/enrollment/People.ts"
 import * as SqliteCredentials from "../../../../src/layers/crossfire/enrollment/SqliteCredentials.ts"
 import * as SqliteEnrollment from "../../../../src/layers/crossfire/enrollment/SqliteEnrollment.ts"
+import * as MemoryChanges from "../../../../src/layers/crossfire/people/MemoryChanges.ts"
+import * as MemoryRevocations from "../../../../src/layers/crossfire/people/MemoryRevocations.ts"
 import * as SqliteLevelChanges from "../../../../src/layers/crossfire/sqlite/SqliteLevelChanges.ts"
 import * as SqliteWakePolicies from "../../../../src/layers/crossfire/sqlite/SqliteWakePolicies.ts"
 import { hashOf, newSecret } from "../../../../src/layers/crypto/Secret.ts"
@@ -22,12 +25,19 @@ import { CrossfireDb } from "../../../../src/services/Database.ts"
 import { Enrollment } from "../../../../src/services/Enrollment.ts"
 import { Matrix, type MatrixError } from "../../../../src/services/Matrix.ts"
 import { Outbound } from "../../../../src/services/Outbound.ts"
+import { WebAddress } from "../../../../src/services/WebAddress.ts"
 
 export const alice = UserId.make("@alice:test")
 export const bob = UserId.make("@bob:test")
 export const root = UserId.make("@root:test")
 export const bot = UserId.make("@cf-bot:test")
 export const room = RoomId.make("!dm:test")
+
+export const webAddress = Layer.succeed(WebAddress, {
+  origin: "https://crossfire.test",
+  homeserverUrl: "https://matrix.test",
+  elementUrl: "https://element.test"
+})
 
 export const scratch = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "enrollment-test-"))),
@@ -61,7 +71,8 @@ const services = (folder: string, options: Options, users: Array<string>, notice
   return Layer.mergeAll(EnrollmentBot.layer, SqliteCredentials.layer).pipe(
     Layer.provideMerge(enrollment),
     Layer.provideMerge(SqliteWakePolicies.layer),
-    Layer.provideMerge(SqliteLevelChanges.layer),
+    Layer.provideMerge(Layer.mergeAll(SqliteLevelChanges.layer, AgentAccounts.layer)),
+    Layer.provideMerge(Layer.mergeAll(MemoryChanges.layer, MemoryRevocations.layer, webAddress)),
     Layer.provideMerge(Layer.mergeAll(database, matrix, outbound))
   )
 }

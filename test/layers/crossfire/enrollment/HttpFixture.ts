@@ -27,7 +27,8 @@ const fleetGroup = HttpApiBuilder.group(CrossfireApi, "fleet", (handlers) =>
     .handle("renewLease", notServed)
     .handle("releaseLease", () => Effect.as(FleetPrincipal, { released: true }))
     .handle("boundary", notServed)
-    .handle("notice", () => Effect.as(FleetPrincipal, { recorded: true as const })))
+    .handle("notice", () => Effect.as(FleetPrincipal, { recorded: true as const }))
+    .handle("rotateCredentials", notServed))
 
 const agentGroup = HttpApiBuilder.group(CrossfireApi, "agent", (handlers) =>
   handlers
