@@ -1,6 +1,6 @@
 // Bearer credentials looked up by their hash in crossfire's file.
 import * as SqlSchema from "@effect/sql/SqlSchema"
-import { Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Effect, Layer, Redacted, Schema } from "effect"
 import { isAgentToken, isFleetToken } from "../../../domain/Credential.ts"
 import { AgentId, FleetId, UserId } from "../../../domain/Ids.ts"
 import { Credentials } from "../../../services/Credentials.ts"
