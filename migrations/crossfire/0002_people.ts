@@ -9,6 +9,9 @@ const statements = [
   `ALTER TABLE instance ADD COLUMN signup TEXT NOT NULL DEFAULT 'invite'
      CHECK (signup IN ('invite', 'members', 'open'))`,
 
+  // Where a message to a person went, so that it can be taken back there: the person may have another chat by then.
+  `ALTER TABLE outbound ADD COLUMN sent_to TEXT`,
+
   // A deactivated person keeps the row: identities and records go on naming them. added_by is null for the operator.
   `ALTER TABLE person ADD COLUMN deactivated_at INTEGER`,
   `ALTER TABLE person ADD COLUMN added_by TEXT`,
@@ -42,13 +45,13 @@ const statements = [
   `CREATE INDEX sign_in_age ON sign_in (expires_at)`,
 
   // token_hash is of the homeserver's registration token; the token itself is shown once and kept by the homeserver alone.
-  // state: making until the homeserver has the token.
+  // state: making until the homeserver has the token; expired once the homeserver has it no more.
   `CREATE TABLE invitation (
     invitation_id TEXT PRIMARY KEY,
     token_hash TEXT NOT NULL UNIQUE,
     made_by TEXT,
     note TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('making', 'open', 'used', 'revoked')),
+    state TEXT NOT NULL CHECK (state IN ('making', 'open', 'used', 'revoked', 'expired')),
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     settled_at INTEGER

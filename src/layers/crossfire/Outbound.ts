@@ -90,6 +90,11 @@ export const make = Effect.gen(function*() {
 
   return Outbound.of({
     enqueue,
+    retract: (sender, operationId) =>
+      messages.retract(sender, operationId, randomUUID()).pipe(
+        Effect.zipRight(lanes.kick),
+        Effect.zipRight(settle)
+      ),
     notice: ({ operationId, text, to }) =>
       Effect.asVoid(enqueue({ sender: bot, to, operationId, content: MessageContent.notice(text) })),
     say,

@@ -4,7 +4,12 @@ import { Duration, Effect, FiberMap, Option, Queue, Random } from "effect"
 import type { RoomId } from "../../domain/Ids.ts"
 import type { StoreFailed } from "../../services/Database.ts"
 import { Matrix, type MatrixError } from "../../services/Matrix.ts"
-import { type Lane, OutboundMessages, type WaitingMessage } from "../../services/store/OutboundMessages.ts"
+import {
+  type Lane,
+  OutboundMessages,
+  type WaitingEvent,
+  type WaitingRedaction
+} from "../../services/store/OutboundMessages.ts"
 import type { BotParticipation } from "./BotParticipation.ts"
 
 /** Requests under way at the same time, over all lanes. */
@@ -31,13 +36,13 @@ export const make = (bot: BotParticipation, settled: (sequence: number) => Effec
     const roomOf = (lane: Lane): Effect.Effect<RoomId, MatrixError | StoreFailed> =>
       "roomId" in lane.to ? Effect.succeed(lane.to.roomId) : bot.roomWith(lane.to.recipient)
 
-    const withFile = (lane: Lane, message: WaitingMessage) =>
+    const withFile = (lane: Lane, message: WaitingEvent) =>
       message.attachment === null ? Effect.succeed(message.content) : Effect.map(
         matrix.upload(lane.sender, { name: "message.md", mediaType: "text/markdown", bytes: message.attachment }),
         (url) => ({ ...message.content, url })
       )
 
-    const attempt = (lane: Lane, message: WaitingMessage) =>
+    const send = (lane: Lane, sequence: number, message: WaitingEvent) =>
       Effect.gen(function*() {
         const roomId = yield* roomOf(lane)
         const content = yield* withFile(lane, message)
@@ -48,16 +53,35 @@ export const make = (bot: BotParticipation, settled: (sequence: number) => Effec
           transactionId: message.transactionId,
           content
         })
-        yield* messages.sent(message.sequence, eventId)
-      }).pipe(
+        yield* messages.sent(sequence, roomId, eventId)
+      })
+
+    const takeBack = (lane: Lane, sequence: number, { event, transactionId }: WaitingRedaction) =>
+      event === null
+        ? messages.refused(sequence, "M_NOT_FOUND")
+        : Effect.flatMap(
+          matrix.redact({ as: lane.sender, ...event, transactionId }),
+          (eventId) => messages.sent(sequence, event.roomId, eventId)
+        )
+
+    const attempt = (lane: Lane, sequence: number) =>
+      Effect.flatMap(
+        messages.begin(sequence),
+        Option.match({
+          // Taken back before it was tried.
+          onNone: () => Effect.void,
+          onSome: (message) =>
+            message._tag === "Event" ? send(lane, sequence, message) : takeBack(lane, sequence, message)
+        })
+      ).pipe(
         permits.withPermits(1),
         Effect.catchTag("MatrixRefused", (refused) =>
           Effect.zipRight(
             Effect.annotateLogs(Effect.logWarning("a message was refused by the homeserver"), {
-              sequence: message.sequence,
+              sequence,
               errcode: refused.errcode
             }),
-            messages.refused(message.sequence, refused.errcode)
+            messages.refused(sequence, refused.errcode)
           ))
       )
 
@@ -74,13 +98,12 @@ export const make = (bot: BotParticipation, settled: (sequence: number) => Effec
         )
         : jittered(Math.min(maxRetryMillis, firstRetryMillis * 2 ** failures))
 
-    const deliver = (lane: Lane, message: WaitingMessage, failures: number): Effect.Effect<void> =>
-      attempt(lane, message).pipe(
+    const deliver = (lane: Lane, sequence: number, failures: number): Effect.Effect<void> =>
+      attempt(lane, sequence).pipe(
         Effect.catchAll((error) =>
-          Effect.ignore(messages.tried(message.sequence)).pipe(
-            Effect.zipRight(waitFor(error, failures)),
+          waitFor(error, failures).pipe(
             Effect.flatMap(Effect.sleep),
-            Effect.zipRight(deliver(lane, message, failures + 1))
+            Effect.zipRight(deliver(lane, sequence, failures + 1))
           )
         )
       )
@@ -90,9 +113,9 @@ export const make = (bot: BotParticipation, settled: (sequence: number) => Effec
         messages.first(lane),
         Option.match({
           onNone: () => Effect.void,
-          onSome: (message) =>
-            deliver(lane, message, 0).pipe(
-              Effect.zipRight(settled(message.sequence)),
+          onSome: (sequence) =>
+            deliver(lane, sequence, 0).pipe(
+              Effect.zipRight(settled(sequence)),
               Effect.zipRight(drain(lane))
             )
         })
