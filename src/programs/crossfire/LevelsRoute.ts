@@ -10,6 +10,7 @@ import type { Level } from "../../domain/Level.ts"
 import { Credentials } from "../../services/Credentials.ts"
 import { FleetLeases } from "../../services/FleetLeases.ts"
 import { Levels } from "../../services/Levels.ts"
+import { Revocations } from "../../services/Revocations.ts"
 import { authorizedFleet, storeBusy } from "./BearerAuthorization.ts"
 import { stampOf } from "./LeaseStamp.ts"
 
@@ -28,6 +29,7 @@ export const levelsRoute = HttpApiBuilder.Router.use((router) =>
     const credentials = yield* Credentials
     const leases = yield* FleetLeases
     const levels = yield* Levels
+    const revocations = yield* Revocations
 
     const follow = Effect.gen(function*() {
       const { fleetId } = yield* authorizedFleet
@@ -45,10 +47,16 @@ export const levelsRoute = HttpApiBuilder.Router.use((router) =>
         Stream.map(() => ": beat\n\n")
       )
       const events = Stream.mapEffect(levels.follow(fleetId), eventOf)
-      const body = Stream.concat(
+      const opened = Stream.concat(
         Stream.succeed(": open\n\n"),
         Stream.merge(events, heartbeats, { haltStrategy: "either" })
-      ).pipe(
+      )
+      const body = Stream.unwrapScoped(Effect.gen(function*() {
+        const revoked = yield* revocations.ended({ fleet: fleetId })
+        // Once more, now that its end is listened for: between the first check and this one it may have been replaced.
+        yield* valid
+        return Stream.interruptWhen(opened, revoked)
+      })).pipe(
         Stream.interruptWhen(leases.over(fleetId, stamp)),
         // The connection's end says enough: the client asks again and is told why.
         Stream.catchAll(() => Stream.empty),
