@@ -3,8 +3,14 @@ import { Duration, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { crossfireMigrations } from "../../../migrations/crossfire/all.ts"
 import { UserId } from "../../domain/Ids.ts"
 import { registrationGate } from "../../domain/Signup.ts"
-import * as People from "../../layers/crossfire/enrollment/People.ts"
+import * as MemoryChanges from "../../layers/crossfire/people/MemoryChanges.ts"
+import * as MemoryRevocations from "../../layers/crossfire/people/MemoryRevocations.ts"
+import * as SqlitePeople from "../../layers/crossfire/people/SqlitePeople.ts"
 import { storedPolicy } from "../../layers/crossfire/people/SqliteSignup.ts"
+import * as SqliteAgents from "../../layers/crossfire/sqlite/SqliteAgents.ts"
+import * as SqliteInstance from "../../layers/crossfire/sqlite/SqliteInstance.ts"
+import * as SqliteLevelChanges from "../../layers/crossfire/sqlite/SqliteLevelChanges.ts"
+import * as SqliteWakePolicies from "../../layers/crossfire/sqlite/SqliteWakePolicies.ts"
 import * as PersonAccounts from "../../layers/homeserver/PersonAccounts.ts"
 import * as HomeserverHttp from "../../layers/matrix/HomeserverHttp.ts"
 import { acquire } from "../../layers/sqlite/KernelLock.ts"
@@ -13,7 +19,7 @@ import { open } from "../../layers/sqlite/SqliteDatabase.ts"
 import { CrossfireDb, type Database, StoreFailed } from "../../services/Database.ts"
 import { prepare } from "./Homeserver.ts"
 import { databasePath, type Installation } from "./Installation.ts"
-import { personAdd, promptedPassword } from "./PersonAdd.ts"
+import { makeKnown, personAdd, promptedPassword } from "./PersonAdd.ts"
 
 export class NotServing extends Schema.TaggedError<NotServing>()("NotServing", {}) {
   override get message(): string {
@@ -59,6 +65,21 @@ const database = (data: string) => {
   )
 }
 
+/** The people as this process writes them down; a server that runs finds them there. */
+const people = ({ settings }: Installation) =>
+  SqlitePeople.layer({ homeserver: settings.homeserver.mode }).pipe(
+    Layer.provide(SqliteWakePolicies.layer),
+    Layer.provide(
+      Layer.mergeAll(
+        SqliteLevelChanges.layer,
+        SqliteAgents.layer,
+        MemoryChanges.layer,
+        MemoryRevocations.layer,
+        SqliteInstance.layerFor(settings.server_name)
+      )
+    )
+  )
+
 export interface PersonOptions {
   readonly name: string
   readonly administrator: boolean
@@ -73,7 +94,7 @@ const known = (installation: Installation, { administrator, name }: PersonOption
       Schema.decode(UserId)(`@${name}:${serverName}`),
       () => new NameUnusable({ name })
     )
-    yield* People.add(userId, administrator ? "administrator" : "member")
+    yield* makeKnown(userId, administrator ? "administrator" : "member")
     return `${userId} is ${administrator ? "an administrator" : "a person"} of this instance now.`
   })
 
@@ -121,7 +142,7 @@ const added = (installation: Installation, options: PersonOptions, serving: bool
       Effect.catchTag("HomeserverUnavailable", () => Effect.fail(new NotServing()))
     )
     return ""
-  }).pipe(Effect.provide(database(installation.data)))
+  }).pipe(Effect.provide(Layer.provideMerge(people(installation), database(installation.data))))
 
 export const add = (installation: Installation, options: PersonOptions) =>
   Effect.flatMap(beingServed(installation.data), (serving) => added(installation, options, serving))

@@ -3,8 +3,9 @@
 import * as Prompt from "@effect/cli/Prompt"
 import { Console, Effect, Option, Redacted, Schema } from "effect"
 import { randomBytes } from "node:crypto"
+import { Actor, type PersonRole } from "../../domain/Actor.ts"
 import { UserId } from "../../domain/Ids.ts"
-import * as People from "../../layers/crossfire/enrollment/People.ts"
+import { People } from "../../services/People.ts"
 import { AccountNameInvalid, PersonAccounts } from "../../services/PersonAccounts.ts"
 
 const minPasswordCharacters = 12
@@ -42,6 +43,20 @@ export const promptedPassword = Effect.gen(function*() {
   return Redacted.value(first) === Redacted.value(second) ? first : yield* new PasswordsDiffer()
 })
 
+/** Known already is no harm, and nobody ceases to be an administrator by it. Whoever was deactivated stays so. */
+export const makeKnown = (userId: UserId, role: PersonRole) =>
+  Effect.gen(function*() {
+    const people = yield* People
+    const operator = Actor.Operator()
+    const settled = yield* people.add(operator, userId, role).pipe(
+      Effect.as(null),
+      Effect.catchTag("AlreadySettled", (settled) => Effect.succeed(settled))
+    )
+    if (settled === null) return
+    if (settled.state !== "known") return yield* settled
+    if (role === "administrator") yield* people.setRole(operator, userId, role)
+  })
+
 export interface PersonAddOptions {
   /** The local part of the Matrix user ID. */
   readonly name: string
@@ -76,7 +91,7 @@ export const personAdd = ({ administrator, name, password: given, serverName }: 
       Effect.as("made" as const),
       Effect.catchTag("AccountExists", () => Effect.succeed("existing" as const))
     )
-    yield* People.add(userId, administrator ? "administrator" : "member")
+    yield* makeKnown(userId, administrator ? "administrator" : "member")
     const known = administrator ? "an administrator of" : "known to"
     yield* Console.log(
       account === "made"

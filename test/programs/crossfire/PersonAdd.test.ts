@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
-import { Console, Effect, Layer, Option, Redacted } from "effect"
+import { Console, Context, Effect, Layer, Option, Redacted } from "effect"
 import { generatedPassword, personAdd, type PersonAddOptions } from "../../../src/programs/crossfire/PersonAdd.ts"
-import { CrossfireDb } from "../../../src/services/Database.ts"
 import { HomeserverUnavailable } from "../../../src/services/Matrix.ts"
+import { People } from "../../../src/services/People.ts"
 import { AccountExists, PersonAccounts } from "../../../src/services/PersonAccounts.ts"
 import { scratch, start } from "../../layers/crossfire/enrollment/EnrollmentFixture.ts"
 
@@ -28,7 +28,7 @@ const running = Effect.gen(function*() {
       Effect.withConsole(console),
       Effect.provide(Layer.merge(
         Layer.succeed(PersonAccounts, PersonAccounts.of({ create })),
-        Layer.succeed(CrossfireDb, crossfire.database)
+        Layer.succeed(People, Context.get(crossfire.context, People))
       ))
     )
   const role = (name: string) =>

@@ -43,10 +43,6 @@ export const make = ({ sql }: Database) => {
       Result: Schema.Struct({ role: PersonRole }),
       execute: (userId) => sql`SELECT role FROM person WHERE user_id = ${userId} AND deactivated_at IS NULL`
     }),
-    /** Makes the person known; one who is known can become an administrator by it, never cease to be one. */
-    addPerson: (userId: UserId, role: PersonRole, nowMillis: number) =>
-      sql`INSERT INTO person (user_id, role, created_at) VALUES (${userId}, ${role}, ${nowMillis})
-          ON CONFLICT (user_id) DO UPDATE SET role = excluded.role WHERE excluded.role = 'administrator'`,
 
     fleet: SqlSchema.findOne({
       Request: Schema.Struct({ owner: UserId, fleetKey: FleetKey }),

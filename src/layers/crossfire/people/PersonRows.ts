@@ -4,7 +4,6 @@ import { Effect, Schema } from "effect"
 import { PersonRole } from "../../../domain/Actor.ts"
 import { UserId } from "../../../domain/Ids.ts"
 import { sessionIdleMillis } from "../../../domain/Session.ts"
-import { SignupPolicy } from "../../../domain/Signup.ts"
 import type { Database } from "../../../services/Database.ts"
 
 const Flag = Schema.transformLiterals([0, false], [1, true])
@@ -19,7 +18,6 @@ const ViewRow = Schema.Struct({
   agents: Schema.Int
 })
 
-const decodePolicy = Schema.decodeUnknown(Schema.Array(Schema.Struct({ signup: SignupPolicy })))
 const decodeCount = Schema.decodeUnknown(Schema.Array(Schema.Struct({ count: Schema.Int })))
 
 export const make = ({ sql }: Database) => {
@@ -56,10 +54,6 @@ export const make = ({ sql }: Database) => {
         decodeCount
       ).pipe(Effect.map(([row]) => row?.count ?? 0)),
     isAgent: (userId: UserId) =>
-      Effect.map(sql`SELECT 1 FROM agent WHERE user_id = ${userId}`, (rows) => rows.length > 0),
-    /** Before the instance's first start nobody has opened it. */
-    policy: Effect.flatMap(sql`SELECT signup FROM instance`, decodePolicy).pipe(
-      Effect.map(([row]): SignupPolicy => row?.signup ?? "invite")
-    )
+      Effect.map(sql`SELECT 1 FROM agent WHERE user_id = ${userId}`, (rows) => rows.length > 0)
   }
 }

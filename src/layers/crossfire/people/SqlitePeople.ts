@@ -17,6 +17,7 @@ import type { WakePolicies } from "../../../services/WakePolicies.ts"
 import * as EndedSessions from "./EndedSessions.ts"
 import * as PersonRows from "./PersonRows.ts"
 import * as SessionRows from "./SessionRows.ts"
+import { storedPolicy } from "./SqliteSignup.ts"
 import * as WakeRights from "./WakeRights.ts"
 
 const maxPeopleListed = 1_000
@@ -34,6 +35,7 @@ export const make = ({ homeserver }: PeopleOptions) =>
     const changes = yield* Changes
     const rows = PersonRows.make(database)
     const sessions = SessionRows.make(database)
+    const policy = Effect.provideService(storedPolicy, CrossfireDb, database)
     const tell = yield* EndedSessions.make
     const wakeRights = yield* WakeRights.make
 
@@ -42,7 +44,7 @@ export const make = ({ homeserver }: PeopleOptions) =>
 
     const isLetIn = (userId: UserId) =>
       Effect.flatMap(canBe(userId), (can) =>
-        can ? Effect.map(rows.policy, (policy) => letsIn(homeserver, policy)) : Effect.succeed(false))
+        can ? Effect.map(policy, (policy) => letsIn(homeserver, policy)) : Effect.succeed(false))
 
     const administering = (by: Actor) =>
       Effect.gen(function*() {

@@ -21,27 +21,30 @@ const decodeRows = Schema.decodeUnknown(Schema.Array(Schema.Struct({
   server_name: Schema.String
 })))
 
-export const make = Effect.gen(function*() {
-  const { sql, transaction } = yield* CrossfireDb
-  const { serverName } = yield* Matrix
-  const row = yield* transaction(Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
-    yield* sql`INSERT INTO instance ${
-      sql.insert({
-        only_row: 1,
-        instance_id: randomUUID(),
-        incarnation: randomUUID(),
-        server_name: serverName,
-        created_at: now
-      })
-    } ON CONFLICT DO NOTHING`
-    const [found] = yield* decodeRows(yield* sql`SELECT instance_id, incarnation, server_name FROM instance`)
-    return found === undefined ? yield* Effect.dieMessage("the instance row is missing") : found
-  }))
-  if (row.server_name !== serverName) {
-    return yield* new OtherHomeserver({ expected: row.server_name, found: serverName })
-  }
-  return Instance.of({ instanceId: row.instance_id, incarnation: row.incarnation, serverName })
-})
+export const make = (serverName: string) =>
+  Effect.gen(function*() {
+    const { sql, transaction } = yield* CrossfireDb
+    const row = yield* transaction(Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      yield* sql`INSERT INTO instance ${
+        sql.insert({
+          only_row: 1,
+          instance_id: randomUUID(),
+          incarnation: randomUUID(),
+          server_name: serverName,
+          created_at: now
+        })
+      } ON CONFLICT DO NOTHING`
+      const [found] = yield* decodeRows(yield* sql`SELECT instance_id, incarnation, server_name FROM instance`)
+      return found === undefined ? yield* Effect.dieMessage("the instance row is missing") : found
+    }))
+    if (row.server_name !== serverName) {
+      return yield* new OtherHomeserver({ expected: row.server_name, found: serverName })
+    }
+    return Instance.of({ instanceId: row.instance_id, incarnation: row.incarnation, serverName })
+  })
 
-export const layer = Layer.effect(Instance, make)
+export const layer = Layer.effect(Instance, Effect.flatMap(Matrix, ({ serverName }) => make(serverName)))
+
+/** For commands that speak with no homeserver. */
+export const layerFor = (serverName: string) => Layer.effect(Instance, make(serverName))

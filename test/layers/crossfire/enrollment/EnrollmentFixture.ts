@@ -4,16 +4,19 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { crossfireMigrations } from "../../../../migrations/crossfire/all.ts"
+import { Actor } from "../../../../src/domain/Actor.ts"
 import { ClaimSecret, type SecretHash } from "../../../../src/domain/api/Crossfire.ts"
 import { EventId, RoomId, UserId } from "../../../../src/domain/Ids.ts"
 import { FleetKey, InstanceKey, RegisteredName, type Roster, type RosterAgent } from "../../../../src/domain/Roster.ts"
 import * as AgentAccounts from "../../../../src/layers/crossfire/enrollment/AgentAccounts.ts"
 import * as EnrollmentBot from "../../../../src/layers/crossfire/enrollment/EnrollmentBot.ts"
-import * as People from "../../../../src/layers/crossfire/enrollment/People.ts"
 import * as SqliteCredentials from "../../../../src/layers/crossfire/enrollment/SqliteCredentials.ts"
 import * as SqliteEnrollment from "../../../../src/layers/crossfire/enrollment/SqliteEnrollment.ts"
 import * as MemoryChanges from "../../../../src/layers/crossfire/people/MemoryChanges.ts"
 import * as MemoryRevocations from "../../../../src/layers/crossfire/people/MemoryRevocations.ts"
+import * as SqlitePeople from "../../../../src/layers/crossfire/people/SqlitePeople.ts"
+import * as SqliteAgents from "../../../../src/layers/crossfire/sqlite/SqliteAgents.ts"
+import * as SqliteInstance from "../../../../src/layers/crossfire/sqlite/SqliteInstance.ts"
 import * as SqliteLevelChanges from "../../../../src/layers/crossfire/sqlite/SqliteLevelChanges.ts"
 import * as SqliteWakePolicies from "../../../../src/layers/crossfire/sqlite/SqliteWakePolicies.ts"
 import { hashOf, newSecret } from "../../../../src/layers/crypto/Secret.ts"
@@ -25,6 +28,7 @@ import { CrossfireDb } from "../../../../src/services/Database.ts"
 import { Enrollment } from "../../../../src/services/Enrollment.ts"
 import { Matrix, type MatrixError } from "../../../../src/services/Matrix.ts"
 import { Outbound } from "../../../../src/services/Outbound.ts"
+import { People } from "../../../../src/services/People.ts"
 import { WebAddress } from "../../../../src/services/WebAddress.ts"
 
 export const alice = UserId.make("@alice:test")
@@ -68,7 +72,10 @@ const services = (folder: string, options: Options, users: Array<string>, notice
     maxAgentsPerOwner: options.maxAgentsPerOwner ?? 64,
     maxAgentsPerInstance: options.maxAgentsPerInstance ?? 1_000
   })
-  return Layer.mergeAll(EnrollmentBot.layer, SqliteCredentials.layer).pipe(
+  const people = SqlitePeople.layer({ homeserver: "managed" }).pipe(
+    Layer.provide(Layer.merge(SqliteAgents.layer, SqliteInstance.layer))
+  )
+  return Layer.mergeAll(EnrollmentBot.layer, SqliteCredentials.layer, people).pipe(
     Layer.provideMerge(enrollment),
     Layer.provideMerge(SqliteWakePolicies.layer),
     Layer.provideMerge(Layer.mergeAll(SqliteLevelChanges.layer, AgentAccounts.layer)),
@@ -86,7 +93,9 @@ export const start = (folder: string, options: Options = {}) =>
     const database = Context.get(context, CrossfireDb)
     const conversation = Context.get(context, BotConversation)
     const people = (userId: UserId, role: "member" | "administrator") =>
-      Effect.provideService(People.add(userId, role), CrossfireDb, database)
+      Context.get(context, People).add(Actor.Operator(), userId, role).pipe(
+        Effect.catchTag("AlreadySettled", () => Effect.void)
+      )
     yield* people(alice, "member")
     yield* people(bob, "member")
     yield* people(root, "administrator")
