@@ -1,6 +1,6 @@
 // The leases that crossfire grants: one controller a fleet, told by a number that only grows. Writes are fenced by the
 // number; the clock only says when another controller may take over.
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Option } from "effect"
 import type { LeaseGrant } from "../domain/api/Crossfire.ts"
 import type { LeaseHeld, StaleGeneration } from "../domain/api/CrossfireErrors.ts"
 import type { FleetId, Generation, Incarnation } from "../domain/Ids.ts"
@@ -29,6 +29,8 @@ export class FleetLeases extends Context.Tag("crossfire/services/FleetLeases")<
     readonly release: (fleetId: FleetId, stamp: FleetStamp) => Effect.Effect<boolean, StoreFailed>
     /** The fencing check. Inside a transaction of crossfire's database it holds for the whole transaction. */
     readonly require: (fleetId: FleetId, stamp: FleetStamp) => Effect.Effect<void, StaleGeneration | StoreFailed>
+    /** Who holds it, as that one named itself; none where it is free or over. For people: nothing is decided by it. */
+    readonly holder: (fleetId: FleetId) => Effect.Effect<Option.Option<string>, StoreFailed>
     /** Waits until this generation is replaced, released, or its time is over without a renewal. */
     readonly over: (fleetId: FleetId, stamp: FleetStamp) => Effect.Effect<void>
   }

@@ -9,8 +9,9 @@ export class Participation extends Context.Tag("crossfire/services/Participation
   {
     /**
      * Asks the homeserver for this user's invitations and rooms and brings what is stored in line: allowed invitations are
-     * joined, others held with a notice to the owner, unfinished joins finished, ended memberships noted. For the bot:
-     * direct chats of this server's people are joined. Idempotent; any other user is ignored.
+     * joined, others held with a notice to the owner, unfinished joins finished, ended memberships noted. A retired agent
+     * declines and leaves everything. For the bot: direct chats of this server's people are joined. Idempotent; any
+     * other user is ignored.
      */
     readonly look: (user: UserId) => Effect.Effect<void, MatrixError | PageFailed | StoreFailed>
     /** Takes the permission away; open wakes there are withdrawn. The membership stays as it is. */

@@ -137,6 +137,12 @@ export const make = Effect.gen(function*() {
         yield* sql`UPDATE fleet SET lease_root = NULL, lease_holder = NULL WHERE fleet_id = ${fleetId}`
         return true
       })).pipe(Effect.tap((released) => released ? end(fleetId) : Effect.void)),
+    holder: (fleetId) =>
+      read(Effect.gen(function*() {
+        const row = yield* lease(fleetId)
+        const remaining = row.lease_root === null ? 0 : yield* remainingMillis(fleetId, row.generation)
+        return remaining > 0 ? Option.fromNullable(row.lease_holder) : Option.none()
+      })),
     require: (fleetId, stamp) => read(required(fleetId, stamp)),
     over
   })

@@ -162,8 +162,27 @@ export const make = Effect.gen(function*() {
     return join(agent, roomId)
   }
 
+  /** Declines and leaves, whatever was stored. One room that the homeserver keeps it in holds up no other. */
+  const depart = (agent: Agent) =>
+    Effect.gen(function*() {
+      const invitations = yield* matrix.invitations(agent.userId)
+      const joined = yield* matrix.joinedRooms(agent.userId)
+      const rooms = new Set([...invitations.map((invitation) => invitation.roomId), ...joined])
+      const [[failure]] = yield* Effect.partition(rooms, (roomId) => matrix.leave(agent.userId, roomId))
+      if (failure !== undefined) return yield* failure
+      for (const { membership, roomId } of yield* participations.ofAgent(agent.agentId)) {
+        if (membership === "none" || membership === "left" || membership === "banned") continue
+        yield* transaction(Effect.gen(function*() {
+          yield* positions.remove(roomId, agent.userId)
+          yield* participations.ended(agent.agentId, roomId, membership === "joined" ? "left" : "none", null)
+          yield* changes.raise([agent.agentId])
+        }))
+      }
+    })
+
   const lookAt = (agent: Agent) =>
     Effect.gen(function*() {
+      if (agent.retired) return yield* depart(agent)
       const invitations = yield* matrix.invitations(agent.userId)
       const joined = new Set(yield* matrix.joinedRooms(agent.userId))
       const invited = new Set(invitations.map((invitation) => invitation.roomId))

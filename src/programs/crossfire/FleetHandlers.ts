@@ -1,9 +1,11 @@
-// The fleet group of crossfire's contract: the lease, a boundary, notices for the owner.
+// The fleet group of crossfire's contract: the lease, a boundary, notices for the owner, the
+// fleet's credentials.
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Effect } from "effect"
 import { CrossfireApi, FleetPrincipal } from "../../domain/api/Crossfire.ts"
 import { HomeserverDown } from "../../domain/api/CrossfireErrors.ts"
 import { CrossfireDb } from "../../services/Database.ts"
+import { FleetDirectory } from "../../services/FleetDirectory.ts"
 import { FleetLeases } from "../../services/FleetLeases.ts"
 import { Matrix } from "../../services/Matrix.ts"
 import { Outbound } from "../../services/Outbound.ts"
@@ -18,6 +20,7 @@ export const fleetHandlers = HttpApiBuilder.group(
   (handlers) =>
     Effect.gen(function*() {
       const leases = yield* FleetLeases
+      const directory = yield* FleetDirectory
       const matrix = yield* Matrix
       const outbound = yield* Outbound
       const { transaction } = yield* CrossfireDb
@@ -59,6 +62,11 @@ export const fleetHandlers = HttpApiBuilder.group(
                 )
             })
           ))
+        .handle("rotateCredentials", ({ headers, payload }) =>
+          Effect.flatMap(FleetPrincipal, ({ fleetId }) =>
+            directory.rotateCredentials(fleetId, stampOf(headers), payload)).pipe(
+              Effect.catchTag("StoreFailed", storeBusy)
+            ))
         .handle("notice", ({ headers, payload }) =>
           Effect.gen(function*() {
             const { fleetId, owner } = yield* FleetPrincipal

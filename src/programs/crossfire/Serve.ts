@@ -8,6 +8,7 @@ import * as AgentAccounts from "../../layers/crossfire/enrollment/AgentAccounts.
 import * as EnrollmentBot from "../../layers/crossfire/enrollment/EnrollmentBot.ts"
 import * as SqliteCredentials from "../../layers/crossfire/enrollment/SqliteCredentials.ts"
 import * as SqliteEnrollment from "../../layers/crossfire/enrollment/SqliteEnrollment.ts"
+import * as SqliteFleetDirectory from "../../layers/crossfire/fleets/SqliteFleetDirectory.ts"
 import * as HomeserverRestarts from "../../layers/crossfire/HomeserverRestarts.ts"
 import * as MemoryChanges from "../../layers/crossfire/people/MemoryChanges.ts"
 import * as MemoryRevocations from "../../layers/crossfire/people/MemoryRevocations.ts"
@@ -32,9 +33,9 @@ const database = (data: string) =>
     )
   )
 
-/** What the bot says, who enrolls, whose credential it is. */
+/** What the bot says, who enrolls, whose credential it is, who manages fleets. */
 export const enrollment = EnrollmentBot.layer.pipe(
-  Layer.provideMerge(Layer.merge(SqliteEnrollment.layer(), SqliteCredentials.layer)),
+  Layer.provideMerge(Layer.mergeAll(SqliteEnrollment.layer(), SqliteCredentials.layer, SqliteFleetDirectory.layer)),
   Layer.provideMerge(Layer.mergeAll(AgentAccounts.layer, MemoryChanges.layer, MemoryRevocations.layer))
 )
 

@@ -11,6 +11,10 @@ export interface Agent {
   readonly userId: UserId
   /** Enabled by its owner and not retired. */
   readonly active: boolean
+  /** For ever: it takes part in nothing any more. */
+  readonly retired: boolean
+  /** Its owner or an administrator lets it bring other agents into rooms. */
+  readonly mayInviteAgents: boolean
 }
 
 export class Agents extends Context.Tag("crossfire/services/store/Agents")<

@@ -57,6 +57,7 @@ export class Decisions extends Context.Tag("crossfire/services/store/Decisions")
       as: Closing
     ) => Effect.Effect<number, StoreFailed>
     readonly closeRoom: (agentId: AgentId, roomId: RoomId, as: Closing) => Effect.Effect<number, StoreFailed>
+    readonly closeAll: (agentId: AgentId, as: Closing) => Effect.Effect<number, StoreFailed>
     /** Notes the redaction for every agent that has a decision on the event, and closes what is open; answers them. */
     readonly redact: (roomId: RoomId, eventId: EventId) => Effect.Effect<ReadonlyArray<AgentId>, StoreFailed>
     readonly redactions: (

@@ -6,6 +6,7 @@ import { features, foundation, rooms } from "../../../src/layers/crossfire/CoreL
 import { hashOf } from "../../../src/layers/crypto/Secret.ts"
 import * as HttpRoutes from "../../../src/programs/crossfire/HttpRoutes.ts"
 import { enrollment } from "../../../src/programs/crossfire/Serve.ts"
+import { webAddress } from "../../layers/crossfire/enrollment/EnrollmentFixture.ts"
 import type { TestAgent, World } from "../../layers/crossfire/World.ts"
 
 export const hsToken = Redacted.make("hs-token")
@@ -33,6 +34,7 @@ export const serve = (world: World) =>
       Layer.provideMerge(rooms),
       Layer.provideMerge(enrollment),
       Layer.provideMerge(foundation),
+      Layer.provide(webAddress),
       Layer.provideMerge(world.outside)
     )
     const context = yield* Layer.build(layer)

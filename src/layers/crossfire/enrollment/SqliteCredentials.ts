@@ -17,7 +17,8 @@ export const make = Effect.gen(function*() {
   const findFleet = SqlSchema.findOne({
     Request: Schema.String,
     Result: Schema.Struct({ fleetId: FleetId, owner: UserId }),
-    execute: (hash) => sql`SELECT fleet_id AS fleetId, owner FROM fleet WHERE token_hash = ${hash}`
+    execute: (hash) =>
+      sql`SELECT fleet_id AS fleetId, owner FROM fleet WHERE token_hash = ${hash} AND revoked_at IS NULL`
   })
   const findAgent = SqlSchema.findOne({
     Request: Schema.String,

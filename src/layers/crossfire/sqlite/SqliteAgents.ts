@@ -14,6 +14,7 @@ export const agentColumns = [
   "a.name",
   "a.user_id",
   "a.enabled",
+  "a.may_invite_agents",
   "a.retired_at"
 ].join(", ")
 
@@ -24,6 +25,7 @@ export const AgentRow = Schema.Struct({
   name: Schema.String,
   user_id: UserId,
   enabled: Schema.Int,
+  may_invite_agents: Schema.Int,
   retired_at: Schema.NullOr(Schema.Int)
 })
 
@@ -33,7 +35,9 @@ export const agentOf = (row: typeof AgentRow.Type): Agent => ({
   owner: row.owner,
   name: row.name,
   userId: row.user_id,
-  active: row.enabled === 1 && row.retired_at === null
+  active: row.enabled === 1 && row.retired_at === null,
+  retired: row.retired_at !== null,
+  mayInviteAgents: row.may_invite_agents === 1 && row.retired_at === null
 })
 
 const decodeRows = Schema.decodeUnknown(Schema.Array(AgentRow))

@@ -110,6 +110,13 @@ export const make = Effect.gen(function*() {
           WHERE agent_id = ${agentId} AND room_id = ${roomId} AND ${openOnly} RETURNING sequence`
         return closed.length
       })),
+    closeAll: (agentId, as) =>
+      transaction(Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        const closed = yield* sql`UPDATE decision SET closed_as = ${as}, closed_at = ${now}
+          WHERE agent_id = ${agentId} AND ${openOnly} RETURNING sequence`
+        return closed.length
+      })),
     redact: (roomId, eventId) =>
       transaction(Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis
