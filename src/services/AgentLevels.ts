@@ -12,8 +12,10 @@ export class AgentLevels extends Context.Tag("crossfire/services/AgentLevels")<
      * can even be higher, where crossfire's database is a restored one.
      */
     readonly connected: Effect.Effect<void>
-    /** Takes it unless a newer one of the same incarnation, or an acknowledgment's answer above it, is known. */
-    readonly put: (level: Level) => Effect.Effect<void>
+    /**
+     * Takes it unless a newer one of the same incarnation, or an acknowledgment's answer above it, is known: then false.
+     */
+    readonly put: (level: Level) => Effect.Effect<boolean>
     /** An acknowledgment was answered with this level number: lower ones are older than what it closed. */
     readonly acknowledged: (agentId: AgentId, levelNumber: number) => Effect.Effect<void>
   }

@@ -24,6 +24,10 @@ export class SendRefused extends Schema.TaggedError<SendRefused>()("SendRefused"
 export class FleetOutbox extends Context.Tag("crossfire/services/FleetOutbox")<
   FleetOutbox,
   {
+    /**
+     * The first one of each agent, then the second ones, and so on; as with messages, none of an agent that is retired or
+     * whose credential is refused.
+     */
     readonly waitingAcknowledgments: (limit: number) => Effect.Effect<
       ReadonlyArray<{ readonly agentId: AgentId; readonly acknowledgment: Acknowledgment }>,
       StoreFailed

@@ -4,8 +4,11 @@ import type { LeaseStamp } from "./CrossfireClient.ts"
 
 export type LeaseState =
   | { readonly _tag: "Held"; readonly stamp: LeaseStamp }
-  /** `reason` is for people: not connected yet, held by another, expired. */
-  | { readonly _tag: "NotHeld"; readonly reason: string }
+  /**
+   * `reason` is for people: not connected yet, held by another, expired. `credentialRefused`: it is not given, since
+   * crossfire does not accept the fleet's credential.
+   */
+  | { readonly _tag: "NotHeld"; readonly reason: string; readonly credentialRefused?: boolean }
 
 export class Lease extends Context.Tag("crossfire/services/Lease")<
   Lease,

@@ -7,14 +7,17 @@ import { EngineKind } from "../Engine.ts"
 import { AgentId, ContextKey, DeliveryId, EventId, FleetId, Generation, OperationId, UserId } from "../Ids.ts"
 import { PublicationKind, PublicationState } from "../Publication.ts"
 import { FleetKey, maxRosterAgents, RegisteredName } from "../Roster.ts"
+import { AgentRetired } from "./AccessErrors.ts"
 
 /** Two programs of different versions do not guess at each other's messages. */
 export const fleetSocketProtocol = 1
 
 export const LeaseStatus = Schema.Union(
   Schema.Struct({ state: Schema.Literal("held"), generation: Generation }),
-  /** Nothing is delivered. The reason is for people. */
-  Schema.Struct({ state: Schema.Literal("not-held"), reason: Schema.String })
+  /**
+   * Nothing is delivered. The reason is for people. `credential-refused`: until the owner makes new credentials.
+   */
+  Schema.Struct({ state: Schema.Literal("not-held", "credential-refused"), reason: Schema.String })
 )
 
 /** An input on its way into a native history. */
@@ -41,9 +44,12 @@ export const ContextStatus = Schema.Struct({
 })
 export type ContextStatus = typeof ContextStatus.Type
 
-/** `sleeping`: no process; the next message starts one. `held`: nothing starts until the owner acts on the reason. */
+/**
+ * `sleeping`: no process; the next message starts one. `held`: nothing starts until the owner acts on the reason.
+ * `retired`: nothing starts ever again; its histories stay where they are.
+ */
 export const SessionStatus = Schema.Struct({
-  state: Schema.Literal("stopped", "sleeping", "starting", "idle", "working", "held"),
+  state: Schema.Literal("stopped", "sleeping", "starting", "idle", "working", "held", "retired"),
   reason: Schema.NullOr(Schema.String)
 })
 export type SessionStatus = typeof SessionStatus.Type
@@ -168,8 +174,32 @@ export const maxDirectBytes = 1_000_000
 /** How long one call may wait for a delivery; a longer wait is several calls. */
 export const maxDeliveryWaitMillis = 30_000
 
+/** Two agents exchange their names, and only one of the two changes has arrived. */
+export class AgentAmbiguous extends Schema.TaggedError<AgentAmbiguous>()("AgentAmbiguous", { name: Schema.String }) {
+  override get message(): string {
+    return `Two agents of this fleet are called "${this.name}" just now: their names are being changed. Nothing was done; ` +
+      "try again in a moment"
+  }
+}
+
+export class RotationFailed extends Schema.TaggedError<RotationFailed>()("RotationFailed", {
+  /** `unfinished`: crossfire may have taken the new ones; it is asked again until that is known. */
+  problem: Schema.Literal("not-held", "unfinished", "refused", "credential-refused"),
+  reason: Schema.String
+}) {
+  override get message(): string {
+    const told = {
+      "not-held": "Nothing was changed: this fleetd does not hold the fleet's lease",
+      unfinished: "It is not known yet whether crossfire took the new credentials; fleetd asks until it is",
+      refused: "crossfire did not take the new credentials, and the former ones stand",
+      "credential-refused": "Nothing was changed: crossfire does not accept this fleet's credential"
+    }
+    return `${told[this.problem]}: ${this.reason}`
+  }
+}
+
 const Wait = Schema.Int.pipe(Schema.between(0, maxDeliveryWaitMillis))
-const Change = Schema.Union(AgentUnknown, NotEnrolled, FleetStoreFailed)
+const Change = Schema.Union(AgentUnknown, AgentAmbiguous, AgentRetired, NotEnrolled, FleetStoreFailed)
 
 export class FleetSocketRpcs extends RpcGroup.make(
   Rpc.make("status", { success: FleetStatus, error: FleetStoreFailed }),
@@ -189,13 +219,18 @@ export class FleetSocketRpcs extends RpcGroup.make(
   Rpc.make("send", {
     payload: { agent: Schema.String, text: Schema.String, operationId: OperationId, waitMillis: Wait },
     success: DeliveryState,
-    error: Schema.Union(AgentUnknown, NotEnrolled, InputRejected, FleetStoreFailed)
+    error: Schema.Union(AgentUnknown, AgentAmbiguous, AgentRetired, NotEnrolled, InputRejected, FleetStoreFailed)
   }),
   /** The newest inputs, newest first. */
   Rpc.make("deliveries", {
     payload: { limit: Schema.Int.pipe(Schema.between(1, maxDeliveries)) },
     success: Schema.Array(DeliveryEntry),
     error: FleetStoreFailed
+  }),
+  /** New credentials for the fleet and every agent that is not retired; running turns go on. Answers how many agents. */
+  Rpc.make("rotateCredentials", {
+    success: Schema.Struct({ agents: Schema.Int }),
+    error: Schema.Union(RotationFailed, NotEnrolled, FleetStoreFailed)
   }),
   /** The daemon closes its gate, engines and lease, and ends. */
   Rpc.make("shutdown", { success: Schema.Struct({ processId: Schema.Int }) })

@@ -18,6 +18,7 @@ import { Signals } from "../../services/Signals.ts"
 import type { Activation, Active } from "./Activation.ts"
 import * as AgentIncidents from "./AgentIncidents.ts"
 import * as ContextState from "./ContextState.ts"
+import type { CredentialWatch } from "./CredentialWatch.ts"
 import type { InputPreparation } from "./InputPreparation.ts"
 import type { ReceiptResolver } from "./ReceiptResolver.ts"
 import type { ReceiverLimits, ReceiverView } from "./ReceiverLimits.ts"
@@ -39,6 +40,7 @@ export const make = (parts: {
   readonly context: ContextKey
   readonly limits: ReceiverLimits
   readonly activation: Activation
+  readonly credentials: CredentialWatch
   readonly preparation: InputPreparation
   readonly resolver: ReceiptResolver
 }) =>
@@ -168,7 +170,8 @@ export const make = (parts: {
         const started = yield* Effect.gen(function*() {
           if (startsWithoutDelivery > 1) yield* Effect.sleep(Duration.seconds(2 ** (startsWithoutDelivery - 1)))
           // Stopped while it waited: whoever stopped it is told only when nothing starts any more.
-          if (!(yield* registry.agent(agentId)).enabled) return null
+          const now = yield* registry.agent(agentId)
+          if (!now.enabled || now.retired) return null
           startsWithoutDelivery++
           return yield* Effect.either(parts.activation.activate(agent, context))
         }).pipe(
@@ -281,12 +284,13 @@ export const make = (parts: {
         )
         yield* close(false)
       }
-      if (!agent.enabled) yield* close(false)
+      if (!agent.enabled || agent.retired) yield* close(false)
       const open = yield* publications.open(agentId, context)
       // A held agent's input stays submitted: what broke the history has to be mended first.
       if (Option.isSome(open) && open.value.state === "submitted") {
         return agent.problem === null ? yield* resolve(agent, open.value) : wait(idleLook)
       }
+      if (agent.retired) return wait(idleLook)
       if (!settled) {
         const checkpoint = yield* checkpoints.get(agentId, context)
         if (Option.isSome(checkpoint)) {
@@ -299,10 +303,12 @@ export const make = (parts: {
       const level = yield* levels.get(agentId)
       if (held._tag === "NotHeld" || Option.isNone(level)) return wait(idleLook)
       if (active !== null && active.turn() !== null) return wait(idleLook)
+      if (agent.credentialRefused || level.value.standing === "retired") return yield* rest()
       return yield* advance(agent, held.stamp, level.value, Option.getOrNull(open)).pipe(
         Effect.tapError((error) =>
           error instanceof StaleGeneration ? lease.lost(held.stamp, error.message) : Effect.void
-        )
+        ),
+        Effect.tapErrorTag("CredentialRefused", () => parts.credentials.refused(held.stamp, agentId))
       )
     })
 

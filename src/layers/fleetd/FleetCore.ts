@@ -3,6 +3,7 @@
 import { Layer } from "effect"
 import * as FleetLease from "./FleetLease.ts"
 import * as FleetSupervisor from "./FleetSupervisor.ts"
+import * as LeasedRotation from "./LeasedRotation.ts"
 import * as LevelFeed from "./LevelFeed.ts"
 import * as MemoryAgentLevels from "./MemoryAgentLevels.ts"
 import * as MemorySignals from "./MemorySignals.ts"
@@ -37,7 +38,12 @@ export const board = MemoryAgentLevels.layer.pipe(Layer.provideMerge(MemorySigna
 export const layer = (config: {
   readonly supervisor: FleetSupervisor.SupervisorConfig
 }) =>
-  Layer.mergeAll(FleetSupervisor.layer(config.supervisor), LevelFeed.layer, OutboxSender.layer).pipe(
+  Layer.mergeAll(
+    FleetSupervisor.layer(config.supervisor),
+    LeasedRotation.layer,
+    LevelFeed.layer,
+    OutboxSender.layer
+  ).pipe(
     Layer.provide(RoomCollector.layer)
   )
 

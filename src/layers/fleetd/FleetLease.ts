@@ -2,12 +2,14 @@
 // machine nor a moved wall clock makes a dead lease look alive; crossfire's fencing number has the last word anyway.
 import { Clock, Duration, Effect, Layer, Queue, Schedule, Stream, SubscriptionRef } from "effect"
 import { StaleGeneration } from "../../domain/api/CrossfireErrors.ts"
-import { CrossfireClient, type LeaseStamp } from "../../services/CrossfireClient.ts"
+import { CredentialRefused, CrossfireClient, type LeaseStamp } from "../../services/CrossfireClient.ts"
 import { Lease, type LeaseState } from "../../services/Lease.ts"
 
 /** What is kept back from the lease's length, so that this side always ends first. */
 const marginMillis = 3_000
 const retryAfter = Duration.seconds(2)
+/** It is good again by the owner's hand alone. */
+const retryRefusedAfter = Duration.seconds(20)
 const releaseWithin = Duration.seconds(3)
 
 interface Held {
@@ -17,7 +19,14 @@ interface Held {
   readonly monotonicNanos: bigint
 }
 
-type Inner = { readonly _tag: "Held"; readonly held: Held } | { readonly _tag: "NotHeld"; readonly reason: string }
+type Inner = { readonly _tag: "Held"; readonly held: Held } | Extract<LeaseState, { readonly _tag: "NotHeld" }>
+
+const credentialRefused: Inner = {
+  _tag: "NotHeld",
+  reason: "crossfire does not accept this fleet's credential: it was revoked, or replaced from another folder. " +
+    "Make new ones: fleet down, then fleet enroll ROSTER --again --new-credentials",
+  credentialRefused: true
+}
 
 const isSame = (one: LeaseStamp, other: LeaseStamp): boolean =>
   one.generation === other.generation && one.incarnation === other.incarnation
@@ -64,8 +73,14 @@ export const make = (config: { readonly rootId: string; readonly holder: string;
         // A loss that was told of an earlier lease says nothing about this one.
         Effect.tap(() => losses.takeAll),
         Effect.tap((held) => SubscriptionRef.set(inner, { _tag: "Held", held })),
-        Effect.tapError((error) => notHeld(error.message)),
+        Effect.tapError((error) =>
+          error._tag === "CredentialRefused" ? SubscriptionRef.set(inner, credentialRefused) : notHeld(error.message)
+        ),
         Effect.tapErrorTag("LeaseHeld", (error) => Effect.logWarning(error.message)),
+        Effect.tapErrorTag(
+          "CredentialRefused",
+          (error) => Effect.zipRight(Effect.logError(error.message), Effect.sleep(retryRefusedAfter))
+        ),
         Effect.retry(Schedule.spaced(retryAfter))
       )
 
@@ -94,6 +109,7 @@ export const make = (config: { readonly rootId: string; readonly holder: string;
             if (!(yield* renewed(held, answer.right))) return
             held = answer.right
           } else if (answer.left instanceof StaleGeneration) return yield* notHeld(answer.left.message)
+          else if (answer.left instanceof CredentialRefused) return yield* SubscriptionRef.set(inner, credentialRefused)
           else yield* Effect.sleep("200 millis")
         }
       })

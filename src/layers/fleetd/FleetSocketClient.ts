@@ -6,11 +6,9 @@ import * as RpcClient from "@effect/rpc/RpcClient"
 import type { RpcClientError } from "@effect/rpc/RpcClientError"
 import * as RpcSerialization from "@effect/rpc/RpcSerialization"
 import { Duration, Effect, Layer, Option, Schedule, Schema } from "effect"
-import { lstat } from "node:fs/promises"
-import { createConnection } from "node:net"
 import { type AgentSelection, FleetSocketRpcs } from "../../domain/api/FleetSocket.ts"
 import type { OperationId } from "../../domain/Ids.ts"
-import { systemCode } from "../files/SystemCode.ts"
+import * as OwnSocket from "../files/OwnSocket.ts"
 import { fleetSocketPath, maxSocketMessageUnits } from "./FleetSocketServer.ts"
 
 export class FleetdNotRunning extends Schema.TaggedError<FleetdNotRunning>()("FleetdNotRunning", {
@@ -53,50 +51,19 @@ export class FleetdSilent extends Schema.TaggedError<FleetdSilent>()("FleetdSile
 
 const connectDeadline = Duration.seconds(5)
 const callDeadline = Duration.seconds(15)
+/** Up to three exchanges with crossfire. */
+const rotateDeadline = Duration.seconds(100)
 /** fleetd gives the engines their own bounded time to end. */
 const stopDeadline = Duration.seconds(90)
 
-/** Whether someone listens. A connection that is only opened and closed asks for nothing. */
-const probe = (root: string, path: string) =>
-  Effect.async<void, FleetdNotRunning | SocketUntrusted>((resume) => {
-    const connection = createConnection({ path })
-    connection.once("connect", () => {
-      connection.destroy()
-      resume(Effect.void)
-    })
-    connection.once("error", (cause) => {
-      const code = systemCode(cause)
-      resume(Effect.fail(
-        code === "ECONNREFUSED"
-          ? new FleetdNotRunning({ root, socket: "stale" })
-          : code === "ENOENT"
-          ? new FleetdNotRunning({ root, socket: "absent" })
-          : new SocketUntrusted({ path, problem: "unreachable" })
-      ))
-    })
-    return Effect.sync(() => connection.destroy())
-  }).pipe(
-    Effect.timeoutFail({
-      duration: connectDeadline,
-      onTimeout: () => new SocketUntrusted({ path, problem: "unreachable" })
-    })
-  )
-
 const checkSocket = (root: string, path: string) =>
-  Effect.gen(function*() {
-    const found = yield* Effect.tryPromise({
-      try: () => lstat(path),
-      catch: (cause) =>
-        systemCode(cause) === "ENOENT"
-          ? new FleetdNotRunning({ root, socket: "absent" })
-          : new SocketUntrusted({ path, problem: "unreachable" })
-    })
-    const untrusted = (problem: SocketUntrusted["problem"]) => new SocketUntrusted({ path, problem })
-    if (!found.isSocket()) return yield* untrusted("not-a-socket")
-    if (found.uid !== process.getuid?.()) return yield* untrusted("foreign")
-    if ((found.mode & 0o077) !== 0) return yield* untrusted("not-private")
-    yield* probe(root, path)
-  })
+  Effect.mapError(
+    OwnSocket.checked(path),
+    (problem) =>
+      problem === "absent" || problem === "stale"
+        ? new FleetdNotRunning({ root, socket: problem })
+        : new SocketUntrusted({ path, problem })
+  )
 
 /** `root` is a folder that was checked to be this user's own. */
 export const connect = (root: string) =>
@@ -143,6 +110,7 @@ export const connect = (root: string) =>
         readonly waitMillis: number
       }) => call("send", Duration.sum(callDeadline, Duration.millis(item.waitMillis)), client.send(item)),
       deliveries: (limit: number) => call("deliveries", callDeadline, client.deliveries({ limit })),
+      rotateCredentials: call("credentials rotate", rotateDeadline, client.rotateCredentials()),
       shutdown: call("shutdown", callDeadline, client.shutdown())
     }
   })

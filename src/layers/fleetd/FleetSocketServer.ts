@@ -7,7 +7,9 @@ import * as RpcServer from "@effect/rpc/RpcServer"
 import { Clock, Duration, Effect, Layer, Option } from "effect"
 import { chmod, rm } from "node:fs/promises"
 import { join } from "node:path"
+import { AgentRetired } from "../../domain/api/AccessErrors.ts"
 import {
+  AgentAmbiguous,
   type AgentChange,
   type AgentSelection,
   AgentUnknown,
@@ -22,6 +24,7 @@ import {
 import type { FleetAgent } from "../../domain/FleetAgent.ts"
 import type { OperationId } from "../../domain/Ids.ts"
 import { Controller } from "../../services/Controller.ts"
+import { CredentialRotation } from "../../services/CredentialRotation.ts"
 import type { StoreFailed } from "../../services/Database.ts"
 import { DeliveryLog } from "../../services/DeliveryLog.ts"
 import { FleetOutbox } from "../../services/FleetOutbox.ts"
@@ -50,6 +53,7 @@ const handlers = (config: FleetSocketConfig) =>
     const registry = yield* FleetRegistry
     const outbox = yield* FleetOutbox
     const log = yield* DeliveryLog
+    const rotation = yield* CredentialRotation
     const scope = yield* Effect.scope
 
     const enrolled = Effect.gen(function*() {
@@ -58,15 +62,17 @@ const handlers = (config: FleetSocketConfig) =>
     })
     const named = (agents: ReadonlyArray<FleetAgent>, name: string) =>
       Effect.gen(function*() {
-        const agent = agents.find((candidate) => candidate.name === name)
-        return agent ?? (yield* new AgentUnknown({ name, known: agents.map((known) => known.name) }))
+        const [agent, another] = agents.filter((candidate) => candidate.name === name)
+        if (agent === undefined) return yield* new AgentUnknown({ name, known: agents.map((known) => known.name) })
+        if (another !== undefined) return yield* new AgentAmbiguous({ name })
+        return agent.retired ? yield* new AgentRetired({ name }) : agent
       })
     /** All names are known before anything is done to one of them. */
     const select = (selection: AgentSelection) =>
       Effect.gen(function*() {
         const agents = yield* enrolled
         return selection === "all"
-          ? agents
+          ? agents.filter(({ retired }) => !retired)
           : yield* Effect.forEach([...new Set(selection)], (name) => named(agents, name))
       })
 
@@ -141,6 +147,11 @@ const handlers = (config: FleetSocketConfig) =>
           return yield* awaitDelivery(operationId, waitMillis)
         }).pipe(Effect.catchTag("StoreFailed", notStored)),
       deliveries: ({ limit }) => log.recent(limit).pipe(Effect.catchTag("StoreFailed", notStored)),
+      rotateCredentials: () =>
+        Effect.gen(function*() {
+          yield* enrolled
+          return { agents: yield* rotation.rotate }
+        }).pipe(Effect.catchTag("StoreFailed", notStored)),
       shutdown: () =>
         Effect.as(
           Effect.forkIn(Effect.delay(config.shutdown, lastAnswer), scope),
@@ -165,7 +176,7 @@ const listening = (root: string) => {
 
 export const layer = (
   config: FleetSocketConfig
-): Layer.Layer<never, SocketServerError, Controller | DeliveryLog | FleetRegistry | FleetOutbox> =>
+): Layer.Layer<never, SocketServerError, Controller | CredentialRotation | DeliveryLog | FleetRegistry | FleetOutbox> =>
   RpcServer.layer(FleetSocketRpcs, { disableTracing: true }).pipe(
     Layer.provide(handlers(config)),
     Layer.provide(RpcServer.layerProtocolSocketServer),

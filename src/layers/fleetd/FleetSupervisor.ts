@@ -14,6 +14,7 @@ import { Signals } from "../../services/Signals.ts"
 import * as Activation from "./Activation.ts"
 import * as AgentIncidents from "./AgentIncidents.ts"
 import * as Receiver from "./ContextReceiver.ts"
+import * as CredentialWatch from "./CredentialWatch.ts"
 import * as InputPreparation from "./InputPreparation.ts"
 import * as Resolver from "./ReceiptResolver.ts"
 import type { ReceiverLimits } from "./ReceiverLimits.ts"
@@ -43,6 +44,7 @@ export const make = (config: SupervisorConfig) =>
     const registry = yield* FleetRegistry
     const signals = yield* Signals
     const activation = yield* Activation.make(config)
+    const credentials = yield* CredentialWatch.make
     const preparation = yield* InputPreparation.make(config)
     const resolver = yield* Resolver.make
     const receivers = new Map<AgentId, Receiver.ContextReceiver>()
@@ -67,6 +69,7 @@ export const make = (config: SupervisorConfig) =>
           context: sharedContext,
           limits: config.limits,
           activation,
+          credentials,
           preparation,
           resolver
         })
@@ -87,6 +90,11 @@ export const make = (config: SupervisorConfig) =>
 
     const sessionOf = (agent: FleetAgent): SessionStatus => {
       const view = receivers.get(agent.agentId)?.view() ?? { state: "sleeping", processId: null }
+      if (agent.retired) return { state: "retired", reason: null }
+      if (agent.credentialRefused && agent.problem === null) {
+        const reason = `${AgentIncidents.credentialReason}; it goes on by itself after: fleet credentials rotate`
+        return { state: "held", reason }
+      }
       if (agent.problem !== null) return { state: "held", reason: agent.problem }
       if (!agent.enabled && view.processId === null) return { state: "stopped", reason: null }
       return { state: view.state, reason: null }
@@ -144,7 +152,10 @@ export const make = (config: SupervisorConfig) =>
         return {
           lease: held._tag === "Held"
             ? { state: "held" as const, generation: held.stamp.generation }
-            : { state: "not-held" as const, reason: held.reason },
+            : {
+              state: held.credentialRefused === true ? "credential-refused" as const : "not-held" as const,
+              reason: held.reason
+            },
           agents: yield* Effect.forEach(yield* registry.agents, statusOf)
         }
       }),

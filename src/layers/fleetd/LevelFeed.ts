@@ -1,19 +1,38 @@
-// Keeps the level stream open while the lease is held, and hands every level on. Nobody calls it: a scoped feature.
+// Keeps the level stream open while the lease is held, and hands every level on; what it says of the agent itself goes into
+// the registry. Nobody calls it: a scoped feature.
 import { Effect, Layer, Schedule, Stream } from "effect"
 import { StaleGeneration } from "../../domain/api/CrossfireErrors.ts"
+import type { Level } from "../../domain/Level.ts"
 import { AgentLevels } from "../../services/AgentLevels.ts"
 import { CrossfireClient } from "../../services/CrossfireClient.ts"
+import { FleetRegistry } from "../../services/FleetRegistry.ts"
 import { Lease } from "../../services/Lease.ts"
 import { Signals } from "../../services/Signals.ts"
+import * as AgentIncidents from "./AgentIncidents.ts"
 
 const reconnectFrom = "200 millis"
 const reconnectAtMost = "10 seconds"
+/** A connection that lasted so long was a good one: the next one is tried at once again. */
+const lastedLong = "30 seconds"
 
 export const make = Effect.gen(function*() {
   const client = yield* CrossfireClient
   const lease = yield* Lease
   const levels = yield* AgentLevels
+  const incidents = yield* AgentIncidents.make
+  const registry = yield* FleetRegistry
   const signals = yield* Signals
+
+  const take = (level: Level) =>
+    Effect.gen(function*() {
+      if (!(yield* levels.put(level))) return
+      if (!(yield* registry.setStanding(level.agentId, level))) return
+      yield* Effect.logInfo("agent changed").pipe(
+        Effect.annotateLogs({ agent: level.name, standing: level.standing })
+      )
+      if (level.standing === "retired") yield* incidents.ofRetired(level.agentId)
+      yield* signals.agent(level.agentId)
+    })
 
   const follow = Effect.gen(function*() {
     const state = yield* lease.state
@@ -22,7 +41,8 @@ export const make = Effect.gen(function*() {
     if (state._tag === "NotHeld") return yield* Effect.fail("not held" as const)
     yield* levels.connected
     yield* client.levels(state.stamp).pipe(
-      Stream.runForEach(levels.put),
+      // What could not be stored comes again with the next connection.
+      Stream.runForEach(take),
       Effect.tapError((error) =>
         error instanceof StaleGeneration ? lease.lost(state.stamp, error.message) : Effect.logInfo(error.message)
       )
@@ -30,7 +50,12 @@ export const make = Effect.gen(function*() {
     // The stream ended by itself: the other side closed it, for a restart say.
     return yield* Effect.fail("ended" as const)
   }).pipe(
-    Effect.retry(Schedule.exponential(reconnectFrom).pipe(Schedule.union(Schedule.spaced(reconnectAtMost))))
+    Effect.retry(
+      Schedule.exponential(reconnectFrom).pipe(
+        Schedule.union(Schedule.spaced(reconnectAtMost)),
+        Schedule.resetAfter(lastedLong)
+      )
+    )
   )
 
   // Every change of the lease starts over: under a new number, or not at all. It also makes every receiver look.

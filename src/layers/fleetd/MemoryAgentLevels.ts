@@ -22,10 +22,12 @@ export const make = Effect.gen(function*() {
         const known = earlier.has(level.agentId) ? undefined : levels.get(level.agentId)
         // Another incarnation numbers anew: what was known of the old one says nothing about it.
         if (known !== undefined && known.incarnation !== level.incarnation) floors.delete(level.agentId)
-        else if (level.number < Math.max(known?.number ?? 0, floors.get(level.agentId) ?? 0)) return Effect.void
+        else if (level.number < Math.max(known?.number ?? 0, floors.get(level.agentId) ?? 0)) {
+          return Effect.succeed(false)
+        }
         earlier.delete(level.agentId)
         levels.set(level.agentId, level)
-        return signals.agent(level.agentId)
+        return Effect.as(signals.agent(level.agentId), true)
       }),
     acknowledged: (agentId, levelNumber) =>
       Effect.sync(() => {

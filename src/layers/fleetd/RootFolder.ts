@@ -1,8 +1,9 @@
 // The root folder of one fleet: private to this user, named by its real path, with room for the sockets in it. It checks
 // and creates the folder alone; what stands in it is others'.
 import { Effect, Schema } from "effect"
-import { chmod, lstat, mkdir, open as openFile, realpath, stat } from "node:fs/promises"
+import { chmod, lstat, mkdir, open as openFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
+import * as OwnFolder from "../files/OwnFolder.ts"
 import { systemCode } from "../files/SystemCode.ts"
 import { maxSocketPathBytes } from "../http/ScopedHttpServer.ts"
 
@@ -32,28 +33,11 @@ export const logPath = (root: string): string => join(root, "fleetd.log")
 /** The private folder of an agent's engine. */
 export const homePath = (root: string, agentId: string): string => join(root, "homes", agentId)
 
-const isLink = (path: string) => Effect.promise(() => lstat(path).then((found) => found.isSymbolicLink(), () => false))
-
-const problemOf = (code: string | null, link: boolean): RootUnusable["problem"] => {
-  if (link && (code === "ENOENT" || code === "ELOOP")) return "broken-link"
-  if (code === "ENOENT") return "missing"
-  return code === "ENOTDIR" ? "not-a-folder" : "unreadable"
-}
-
-/** The folder's real path, after the checks. A link is followed: what it leads to must be this user's own all the same. */
+/** The folder's real path, after the checks. */
 const checked = (path: string) =>
   Effect.gen(function*() {
     const fail = (problem: RootUnusable["problem"]) => new RootUnusable({ path, problem })
-    const [real, found] = yield* Effect.tryPromise({
-      try: async () => {
-        const real = await realpath(path)
-        return [real, await stat(real)] as const
-      },
-      catch: (cause) => systemCode(cause)
-    }).pipe(Effect.catchAll((code) => Effect.flatMap(isLink(path), (link) => fail(problemOf(code, link)))))
-    if (!found.isDirectory()) return yield* fail("not-a-folder")
-    if (found.uid !== process.getuid?.()) return yield* fail("foreign")
-    if ((found.mode & 0o077) !== 0) return yield* fail("not-private")
+    const real = yield* Effect.mapError(OwnFolder.checked(path), fail)
     if (Buffer.byteLength(real) > maxRootPathBytes) return yield* fail("too-long")
     return real
   })

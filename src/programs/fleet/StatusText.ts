@@ -53,6 +53,8 @@ export const statusText = (status: FleetStatus): string => {
       "lease",
       status.lease.state === "held"
         ? `held (generation ${status.lease.generation})`
+        : status.lease.state === "credential-refused"
+        ? `credential refused, nothing is delivered: ${status.lease.reason}`
         : `not held, nothing is delivered: ${status.lease.reason}`
     ],
     ["outbox", `${acknowledgments} acknowledgments, ${messages} messages, ${notices} notices wait for crossfire`]

@@ -13,7 +13,8 @@ import {
   type AgentSelection,
   type DeliveryState,
   maxDeliveries,
-  maxDeliveryWaitMillis
+  maxDeliveryWaitMillis,
+  RotationFailed
 } from "../../domain/api/FleetSocket.ts"
 import { OperationId } from "../../domain/Ids.ts"
 import * as FleetSocketClient from "../../layers/fleetd/FleetSocketClient.ts"
@@ -34,6 +35,7 @@ const failures: ReadonlySet<string> = new Set([
   "FleetdSilent",
   "LockUnusable",
   "MigrationFailed",
+  "RotationUnfinished",
   "StoreFailed"
 ])
 
@@ -218,9 +220,32 @@ const deliveries = Command.make("deliveries", {
       Effect.map(client.deliveries(limit), (entries) => ({ json: entries, text: deliveriesText(entries) })))
   )).pipe(Command.withDescription("Show the newest inputs, and the native entry that proves each"))
 
+/** Not known yet is no refusal: a script tells them apart by the tag and the exit code. */
+const withKind = <E extends CommandFailure>(failure: E): CommandFailure =>
+  failure instanceof RotationFailed && failure.problem === "unfinished"
+    ? { _tag: "RotationUnfinished", message: failure.message }
+    : failure
+
+const rotate = Command.make("rotate", common, ({ json, root }) =>
+  run(
+    json,
+    told(root, (client) =>
+      Effect.map(Effect.mapError(client.rotateCredentials, withKind), ({ agents }) => ({
+        json: { rotated: true, agents },
+        text: `The fleet and ${
+          agents === 1 ? "its agent have" : `its ${agents} agents have`
+        } new credentials; the former ones are good for nothing`
+      })))
+  )).pipe(Command.withDescription("Replace the credentials of the fleet and of its agents; running turns go on"))
+
+const credentials = Command.make("credentials").pipe(
+  Command.withDescription("What this fleet shows to crossfire"),
+  Command.withSubcommands([rotate])
+)
+
 const fleet = Command.make("fleet").pipe(
   Command.withDescription("Run a fleet of coding agents"),
-  Command.withSubcommands([init, enroll, up, down, status, start, stop, send, deliveries])
+  Command.withSubcommands([init, enroll, up, down, status, start, stop, send, deliveries, credentials])
 )
 
 main("fleet", "0.1.0", fleet)

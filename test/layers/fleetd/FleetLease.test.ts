@@ -10,6 +10,8 @@ import * as MemoryAgentLevels from "../../../src/layers/fleetd/MemoryAgentLevels
 import * as MemorySignals from "../../../src/layers/fleetd/MemorySignals.ts"
 import { AgentLevels } from "../../../src/services/AgentLevels.ts"
 import { type CrossfireClient, CrossfireUnavailable } from "../../../src/services/CrossfireClient.ts"
+import { FleetOutbox } from "../../../src/services/FleetOutbox.ts"
+import { FleetRegistry } from "../../../src/services/FleetRegistry.ts"
 import { Lease } from "../../../src/services/Lease.ts"
 import * as FakeClient from "../../support/FakeClient.ts"
 import { editor } from "../../support/FleetFile.ts"
@@ -18,6 +20,13 @@ const incarnation = Incarnation.make("00000000-0000-4000-8000-0000000000aa")
 const grant = (generation: number) => ({ generation: Generation.make(generation), incarnation, lastsMillis: 30_000 })
 const config = { rootId: "44444444-4444-4444-8444-444444444444", holder: "test", takeOver: false }
 const leaseOver = (client: Layer.Layer<CrossfireClient>) => FleetLease.layer(config).pipe(Layer.provideMerge(client))
+
+const board = MemoryAgentLevels.layer.pipe(Layer.provideMerge(MemorySignals.layer))
+/** Nothing that a level says of its agent is new. */
+const registry = Layer.mergeAll(
+  Layer.mock(FleetRegistry, { setStanding: () => Effect.succeed(false) }),
+  Layer.mock(FleetOutbox, {})
+)
 
 /** The test's clock with a wall and a monotonic reading that a test can move apart; sleeping follows neither. */
 const skewedClock = Effect.map(Effect.clock, (inner) => {
@@ -111,8 +120,11 @@ it.scoped("[C-04] the level stream that breaks while the machine sleeps is opene
         return opened === 1 ? Stream.fromEffect(Deferred.await(broken)) : Stream.never
       }
     })
-    const board = MemoryAgentLevels.layer.pipe(Layer.provideMerge(MemorySignals.layer))
-    const feed = LevelFeed.layer.pipe(Layer.provideMerge(leaseOver(client)), Layer.provideMerge(board))
+    const feed = LevelFeed.layer.pipe(
+      Layer.provideMerge(leaseOver(client)),
+      Layer.provideMerge(board),
+      Layer.provide(registry)
+    )
     const context = yield* built(feed, clock)
     const now = states.pipe(Effect.provide(context), Effect.withClock(clock))
     yield* TestClock.adjust("1 seconds")
@@ -140,8 +152,11 @@ it.scoped("[C-04] a refused page or level ends the lease; it is taken again unde
           : Stream.never
       }
     })
-    const board = MemoryAgentLevels.layer.pipe(Layer.provideMerge(MemorySignals.layer))
-    const feed = LevelFeed.layer.pipe(Layer.provideMerge(leaseOver(client)), Layer.provideMerge(board))
+    const feed = LevelFeed.layer.pipe(
+      Layer.provideMerge(leaseOver(client)),
+      Layer.provideMerge(board),
+      Layer.provide(registry)
+    )
     yield* Effect.gen(function*() {
       yield* TestClock.adjust("5 seconds")
       expect([...new Set(opened)]).toStrictEqual([1, 2])
@@ -175,8 +190,11 @@ it.scoped("[C-04] after a new connection the levels count from where crossfire's
           : Stream.concat(Stream.make(level(3)), Stream.never)
       }
     })
-    const board = MemoryAgentLevels.layer.pipe(Layer.provideMerge(MemorySignals.layer))
-    const feed = LevelFeed.layer.pipe(Layer.provideMerge(leaseOver(client)), Layer.provideMerge(board))
+    const feed = LevelFeed.layer.pipe(
+      Layer.provideMerge(leaseOver(client)),
+      Layer.provideMerge(board),
+      Layer.provide(registry)
+    )
     yield* Effect.gen(function*() {
       const levels = yield* AgentLevels
       const number = Effect.map(levels.get(editor), (known) => Option.getOrThrow(known).number)

@@ -1,10 +1,11 @@
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Layer, Option, Ref, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Option, Ref, Scope } from "effect"
 import { chmodSync, existsSync, mkdirSync, renameSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { createConnection, createServer } from "node:net"
 import { join } from "node:path"
 import type { DeliveryState } from "../../../src/domain/api/FleetSocket.ts"
 import { DeliveryId, Generation, OperationId } from "../../../src/domain/Ids.ts"
+import { RegisteredName } from "../../../src/domain/Roster.ts"
 import * as FleetSocketClient from "../../../src/layers/fleetd/FleetSocketClient.ts"
 import * as FleetSocketServer from "../../../src/layers/fleetd/FleetSocketServer.ts"
 import * as RootFolder from "../../../src/layers/fleetd/RootFolder.ts"
@@ -13,6 +14,7 @@ import * as SqliteOutbox from "../../../src/layers/fleetd/sqlite/SqliteOutbox.ts
 import * as SqliteRegistry from "../../../src/layers/fleetd/sqlite/SqliteRegistry.ts"
 import { claimRoot } from "../../../src/layers/fleetd/sqlite/SqliteRoot.ts"
 import { Controller } from "../../../src/services/Controller.ts"
+import { CredentialRotation } from "../../../src/services/CredentialRotation.ts"
 import { FleetRegistry } from "../../../src/services/FleetRegistry.ts"
 import { editor, registryIn, reporter, scratchFolder, smallFleet } from "../../support/FleetFile.ts"
 
@@ -46,6 +48,10 @@ const daemon = (options: { readonly enrolled?: boolean } = {}) =>
           )
       })
     )
+    const rotation = Layer.succeed(
+      CredentialRotation,
+      CredentialRotation.of({ rotate: Effect.as(note("rotate"), 2) })
+    )
     const stores = Layer.provideMerge(
       Layer.effectDiscard(Effect.gen(function*() {
         yield* claimRoot(root)
@@ -57,11 +63,34 @@ const daemon = (options: { readonly enrolled?: boolean } = {}) =>
       )
     )
     const shutdown = Effect.asVoid(Deferred.succeed(ended, undefined))
-    const server = FleetSocketServer.layer({ root, shutdown }).pipe(Layer.provide(Layer.merge(controller, stores)))
+    const server = FleetSocketServer.layer({ root, shutdown }).pipe(
+      Layer.provide(Layer.mergeAll(controller, rotation, stores))
+    )
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
-    yield* Scope.extend(Layer.build(server), scope)
-    return { root, asked, ended, close: Scope.close(scope, Exit.void) }
+    const registry = Context.get(yield* Scope.extend(Layer.build(Layer.merge(server, stores)), scope), FleetRegistry)
+    return { root, registry, asked, ended, close: Scope.close(scope, Exit.void) }
   })
+
+it.scopedLive("[I-10] a retired agent takes no command, and names that are being exchanged name nobody", () =>
+  Effect.gen(function*() {
+    const { asked, registry, root } = yield* daemon()
+    yield* registry.setStanding(reporter, { name: RegisteredName.make("reporter"), standing: "retired" })
+    const client = yield* FleetSocketClient.connect(root)
+    const item = { agent: "reporter", text: "hello", operationId, waitMillis: 0 }
+    expect(yield* Effect.flip(client.send(item))).toMatchObject({ _tag: "AgentRetired", name: "reporter" })
+    expect(yield* Effect.flip(client.start(["reporter"]))).toMatchObject({ _tag: "AgentRetired" })
+    expect((yield* client.start("all")).map(({ name }) => name)).toStrictEqual(["editor"])
+    yield* registry.setStanding(reporter, { name: RegisteredName.make("editor"), standing: "active" })
+    expect(yield* Effect.flip(client.send({ ...item, agent: "editor" }))).toMatchObject({ _tag: "AgentAmbiguous" })
+    yield* registry.setStanding(editor, { name: RegisteredName.make("reporter"), standing: "active" })
+    yield* client.send({ ...item, agent: "editor" })
+    expect(yield* client.rotateCredentials).toStrictEqual({ agents: 2 })
+    expect(yield* Ref.get(asked)).toStrictEqual([
+      `start ${editor}`,
+      `send ${reporter} hello ${operationId}`,
+      "rotate"
+    ])
+  }))
 
 it.scopedLive("[C-02] the owner's commands reach the controller over the socket, names resolved", () =>
   Effect.gen(function*() {

@@ -29,18 +29,25 @@ const known = <A>(found: Option.Option<A>): Effect.Effect<A> =>
 export const make = Effect.gen(function*() {
   const { sql, read, transaction } = yield* FleetDb
 
+  /** What crossfire would take under the agent's own credential; a retired one's is owed no more. */
+  const sendable = sql.literal(
+    `agent_id NOT IN (SELECT agent_id FROM agent WHERE retired_at IS NOT NULL OR credential_refused_at IS NOT NULL)`
+  )
+
   const findAcknowledgments = SqlSchema.findAll({
     Request: Schema.Int,
     Result: AcknowledgmentRow,
     execute: (limit) =>
       sql`SELECT agent_id AS agentId, payload AS acknowledgment FROM acknowledgment
-          WHERE accepted_at IS NULL ORDER BY sequence LIMIT ${limit}`
+          WHERE accepted_at IS NULL AND ${sendable} ORDER BY
+          ROW_NUMBER() OVER (PARTITION BY agent_id ORDER BY sequence), sequence LIMIT ${limit}`
   })
   const findMessages = SqlSchema.findAll({
     Request: Schema.Int,
     Result: MessageRow,
     execute: (limit) =>
-      sql`SELECT agent_id AS agentId, payload AS message FROM outgoing WHERE state = 'waiting' ORDER BY
+      sql`SELECT agent_id AS agentId, payload AS message FROM outgoing WHERE state = 'waiting' AND ${sendable}
+          ORDER BY
           ROW_NUMBER() OVER (PARTITION BY agent_id, json_extract(payload, '$.roomId') ORDER BY sequence), sequence
           LIMIT ${limit}`
   })
@@ -75,7 +82,8 @@ export const make = Effect.gen(function*() {
     Request: Schema.Void,
     Result: DepthRow,
     execute: () =>
-      sql`SELECT (SELECT count(*) FROM acknowledgment WHERE accepted_at IS NULL) AS acknowledgments,
+      sql`SELECT (SELECT count(*) FROM acknowledgment WHERE accepted_at IS NULL
+                    AND agent_id NOT IN (SELECT agent_id FROM agent WHERE retired_at IS NOT NULL)) AS acknowledgments,
                  (SELECT count(*) FROM outgoing WHERE state = 'waiting') AS messages,
                  (SELECT count(*) FROM notice WHERE accepted_at IS NULL) AS notices`
   })
