@@ -77,6 +77,12 @@ export interface Page {
   readonly end: StreamToken | null
 }
 
+/**
+ * `unknown` is no proof that an account is gone: it may be made later, and a homeserver restored from a backup has forgotten
+ * the newer ones. A deactivated one never comes back by itself.
+ */
+export type AccountState = "stands" | "deactivated" | "unknown"
+
 /** An invitation that waits for an answer. `inviter` is verified by the homeserver. */
 export interface Invitation {
   readonly roomId: RoomId
@@ -115,8 +121,8 @@ export class Matrix extends Context.Tag("crossfire/services/Matrix")<
       readonly eventId: EventId
       readonly transactionId: string
     }) => Effect.Effect<EventId, MatrixError>
-    /** Whether there is an account of this name that was not deactivated. Only of users of this homeserver. */
-    readonly accountStands: (user: UserId) => Effect.Effect<boolean, MatrixError>
+    /** Of users of this homeserver; anybody else is unknown, and is not asked about anywhere. */
+    readonly accountState: (user: UserId) => Effect.Effect<AccountState, MatrixError>
     /** Uploads and returns the `mxc:` address. */
     readonly upload: (as: UserId, file: {
       readonly name: string

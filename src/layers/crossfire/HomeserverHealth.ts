@@ -46,7 +46,7 @@ export const make = Effect.gen(function*() {
     createDirectRoom: (as, invite, name) => watched(matrix.createDirectRoom(as, invite, name)),
     send: (send) => watched(matrix.send(send)),
     redact: (redaction) => watched(matrix.redact(redaction)),
-    accountStands: (user) => watched(matrix.accountStands(user)),
+    accountState: (user) => watched(matrix.accountState(user)),
     upload: (as, file) => watched(matrix.upload(as, file)),
     typing: (as, roomId, timeoutMillis) => watched(matrix.typing(as, roomId, timeoutMillis)),
     boundary: watched(matrix.boundary),

@@ -25,9 +25,14 @@ export const steps = (registrationPath: string, registration: Registration): str
     "     extra_well_known_client_content:",
     "       io.element.e2ee: { default: false, force_disable: true, secure_backup_required: false }",
     "",
-    `4. See that the homeserver's machine reaches crossfire at ${registration.url}`,
+    "4. Let it tell crossfire which accounts were deactivated: such a person's sessions end then by themselves.",
+    "",
+    "     experimental_features:",
+    "       msc3720_enabled: true",
+    "",
+    `5. See that the homeserver's machine reaches crossfire at ${registration.url}`,
     "   (on another machine: by HTTPS, through your reverse proxy).",
-    "5. Restart the homeserver: it reads registrations only at its start. Then start crossfire again.",
+    "6. Restart the homeserver: it reads registrations only at its start. Then start crossfire again.",
     ""
   ].join("\n")
 

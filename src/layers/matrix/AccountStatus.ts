@@ -1,10 +1,10 @@
-// Whether an account of this homeserver stands: asked of the account-status endpoint, which any user may ask. Where the
+// How an account of this homeserver stands: asked of the account-status endpoint, which any user may ask. Where the
 // homeserver has none, the profile tells less.
 import { Effect, Schema } from "effect"
 import { Method } from "matrix-js-sdk/lib/http-api/method.js"
 import type { UserId } from "../../domain/Ids.ts"
 import { serverOf } from "../../domain/SystemUsers.ts"
-import { HomeserverUnavailable, type MatrixError } from "../../services/Matrix.ts"
+import { type AccountState, HomeserverUnavailable, type MatrixError } from "../../services/Matrix.ts"
 import type { Masquerade } from "./Masquerade.ts"
 
 const operation = "look at an account"
@@ -20,7 +20,7 @@ const decodeStatuses = Schema.decodeUnknown(Statuses)
 export const make = (
   masquerade: Masquerade,
   as: UserId
-): (user: UserId) => Effect.Effect<boolean, MatrixError> => {
+): (user: UserId) => Effect.Effect<AccountState, MatrixError> => {
   let warned = false
   const warnOnce = Effect.suspend(() => {
     if (warned) return Effect.void
@@ -39,17 +39,17 @@ export const make = (
       {},
       Schema.Unknown
     ).pipe(
-      Effect.as(true),
+      Effect.as<AccountState>("stands"),
       Effect.catchIf(
         (error) => error._tag === "MatrixRefused" && error.status === 404,
-        () => Effect.succeed(false)
+        () => Effect.succeed<AccountState>("unknown")
       )
     )
 
   return (user) =>
     // The endpoint asks other servers about their users, which is nobody's wish here.
     serverOf(user) !== masquerade.access.serverName
-      ? Effect.succeed(false)
+      ? Effect.succeed("unknown")
       : masquerade.withClient(operation, as, (sdk) =>
         sdk.http.authedRequest(Method.Post, "/org.matrix.msc3720/account_status", undefined, { user_ids: [user] }, {
           prefix: "/_matrix/client/unstable",
@@ -59,9 +59,12 @@ export const make = (
             Effect.mapError(decodeStatuses(answer), () =>
               new HomeserverUnavailable({ operation, status: 200 }))
           ),
-          Effect.map(({ account_statuses }) => {
+          Effect.map(({ account_statuses }): AccountState => {
             const status = account_statuses[user]
-            return status !== undefined && status.exists && status.deactivated !== true
+            if (status === undefined || !status.exists) {
+              return "unknown"
+            }
+            return status.deactivated === true ? "deactivated" : "stands"
           }),
           Effect.catchIf(
             (error) =>

@@ -2,7 +2,7 @@
 // chance in it. It throws nothing: a refusal is a value.
 import { Effect, Schema } from "effect"
 import { EventId, RoomId, type UserId } from "../../domain/Ids.ts"
-import { MatrixRefused, namespacePrefix } from "../../services/Matrix.ts"
+import { type AccountState, MatrixRefused, namespacePrefix } from "../../services/Matrix.ts"
 import { isPushed, type PushedEvent } from "./ApplicationServicePush.ts"
 import * as MemoryRoom from "./MemoryRoom.ts"
 
@@ -200,6 +200,12 @@ export const make = (serverName: string) => {
       if (!stored.accounts.has(user)) stored.accounts.set(user, true)
     })
 
+  const accountState = (user: UserId): AccountState => {
+    const active = ours(user) ? stored.displayNames.has(user) || undefined : stored.accounts.get(user)
+    if (active === undefined) return "unknown"
+    return active ? "stands" : "deactivated"
+  }
+
   /** As the real one: invitations are declined and rooms left by it, and nothing else tells. */
   const deactivate = (user: UserId) =>
     Effect.suspend(() => {
@@ -240,6 +246,7 @@ export const make = (serverName: string) => {
     redact,
     register,
     deactivate,
+    accountState,
     checkpoint
   }
 }

@@ -202,15 +202,7 @@ export const make = (config: MemoryMatrixConfig): Effect.Effect<MemoryMatrix> =>
           as,
           once(as, roomId, `redact ${eventId}`, transactionId, homeserver.redact(as, roomId, eventId))
         ),
-      accountStands: (user) =>
-        hooked(
-          "accountStands",
-          Effect.sync(() =>
-            homeserver.ours(user)
-              ? homeserver.stored.displayNames.has(user)
-              : homeserver.stored.accounts.get(user) === true
-          )
-        ),
+      accountState: (user) => hooked("accountState", Effect.sync(() => homeserver.accountState(user))),
       upload: (as, { bytes }) =>
         acting(
           "upload",

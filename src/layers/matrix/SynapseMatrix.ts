@@ -81,7 +81,7 @@ export const make = (
         )
       )
 
-    const accountStatus = AccountStatus.make(masquerade, control)
+    const accountState = AccountStatus.make(masquerade, control)
     const boundary = yield* coalesced<StreamToken, MatrixError>(asControl(sync.token(control)))
     const beat = yield* ControlRoom.make(masquerade, { joinedRooms, state })
 
@@ -127,7 +127,7 @@ export const make = (
           Effect.map(({ event_id }) => event_id)
         )
       },
-      accountStands: (user) => asControl(accountStatus(user)),
+      accountState: (user) => asControl(accountState(user)),
       upload: (as, { bytes, mediaType, name }) =>
         withClient("upload", as, (sdk) =>
           // Over its own memory: the SDK's types take no view of a shared one.

@@ -443,17 +443,16 @@ export const contract = <E>(name: string, homeserver: Layer.Layer<Homeserver, E>
         const roomId = yield* people.createRoom(carol)
         yield* people.invite(carol, roomId, kept)
         yield* people.join(kept, roomId)
-        const standing = Effect.forEach([kept, erased, carol], matrix.accountStands)
-        expect(yield* standing).toStrictEqual([true, true, true])
+        const standing = Effect.forEach([kept, erased, carol], matrix.accountState)
+        expect(yield* standing).toStrictEqual(["stands", "stands", "stands"])
         yield* people.deactivate(kept, false)
         yield* people.deactivate(erased, true)
-        expect(yield* standing).toStrictEqual([false, false, true])
-        // What deactivated accounts are called, nobody else is either.
-        expect(yield* matrix.accountStands(user("nobody"))).toBe(false)
-        expect(yield* matrix.accountStands(user("Carol"))).toBe(false)
-        expect(yield* matrix.accountStands(UserId.make("@carol:elsewhere.test"))).toBe(false)
+        expect(yield* standing).toStrictEqual(["deactivated", "deactivated", "stands"])
+        for (const nobody of [user("nobody"), user("Carol"), UserId.make("@carol:elsewhere.test")]) {
+          expect(yield* matrix.accountState(nobody)).toBe("unknown")
+        }
         yield* matrix.ensureUser(agent, "agent (alice)")
-        expect(yield* matrix.accountStands(agent)).toBe(true)
+        expect(yield* matrix.accountState(agent)).toBe("stands")
       }))
 
     it.effect("an upload gives an address that can be sent", () =>
