@@ -3,6 +3,7 @@
 import Sqlite from "better-sqlite3"
 import { Effect, Schema } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
+import { makePrivateSync } from "./PrivateFiles.ts"
 
 export class AlreadyRunning extends Schema.TaggedError<AlreadyRunning>()("AlreadyRunning", {
   program: Schema.String,
@@ -39,6 +40,7 @@ export const acquire = (program: string, folder: string) =>
     Effect.try({
       try: () => {
         const path = `${folder}/${program}.lock`
+        makePrivateSync(path)
         const database = new Sqlite(path, { timeout: 0 })
         try {
           database.exec("BEGIN EXCLUSIVE")

@@ -6,6 +6,7 @@ import knexClient from "knex"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { makePrivateSync } from "./PrivateFiles.ts"
 
 /** Proof that a file stands at its program's newest schema. Opening a database takes one. */
 export interface Migrated {
@@ -58,6 +59,7 @@ const run = (name: string, filename: string, migrations: ReadonlyArray<Migration
     const settings = { migrationSource: source(migrations), tableName: "schema_migration" }
     yield* Effect.tryPromise({
       try: async () => {
+        makePrivateSync(filename)
         await knex.raw("PRAGMA journal_mode = WAL")
         await knex.raw("PRAGMA synchronous = FULL")
         await knex.migrate.forceFreeMigrationsLock(settings)
