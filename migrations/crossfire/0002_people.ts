@@ -29,13 +29,13 @@ const statements = [
 
   `CREATE INDEX session_person ON session (user_id)`,
 
-  // One request to sign in. browser_hash is of the cookie that the asking browser got; operation_id names the bot's message
-  // with the link, so that it can be taken back. link_hash is null until the link was made: that happens after the answer.
+  // One link to sign in. browser_hash is of the cookie that the asking browser got; operation_id names the bot's message
+  // with the link for as long as it is to be taken back.
   `CREATE TABLE sign_in (
     sign_in_id TEXT PRIMARY KEY,
     user_id TEXT NOT NULL,
     browser_hash TEXT NOT NULL,
-    link_hash TEXT UNIQUE,
+    link_hash TEXT NOT NULL UNIQUE,
     operation_id TEXT,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,

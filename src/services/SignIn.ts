@@ -10,8 +10,9 @@ export class SignIn extends Context.Tag("crossfire/services/SignIn")<
   SignIn,
   {
     /**
-     * Notes the request and answers at once, alike for anybody: whether there is such a person is found out afterwards. The
-     * secret is the asking browser's; the link works with it alone. Too many for one person are dropped in silence.
+     * Answers at once, alike for anybody: whether there is such a person is found out afterwards. The secret is the asking
+     * browser's; the link works with it alone. Too many for one person are dropped in silence, and a restart forgets what
+     * was not sent yet.
      */
     readonly ask: (user: string) => Effect.Effect<{ readonly browserSecret: Redacted.Redacted }, StoreFailed>
     /**
