@@ -11,6 +11,8 @@ export class ClaimMaterial extends Schema.Class<ClaimMaterial>("ClaimMaterial")(
   claim: Schema.Redacted(ClaimSecret),
   fleetToken: Schema.Redacted(Schema.String),
   agentTokens: Schema.Array(Schema.Struct({ key: InstanceKey, token: Schema.Redacted(Schema.String) })),
+  /** The credentials take the place of those that the registry holds; otherwise the registry's own go before these. */
+  renews: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   roster: Roster
 }) {}
 

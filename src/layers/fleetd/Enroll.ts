@@ -9,24 +9,26 @@ import type { Roster } from "../../domain/Roster.ts"
 import { sameRoster } from "../../domain/RosterCheck.ts"
 import { checkServerUrl } from "../../domain/ServerUrl.ts"
 import { Claim, type ClaimMaterial } from "../../services/Claim.ts"
-import type { NewFleet } from "../../services/FleetRegistry.ts"
+import type { HeldCredentials, NewFleet } from "../../services/FleetRegistry.ts"
 import { NativeEngines } from "../../services/NativeEngine.ts"
+import { hashOf } from "../crypto/Secret.ts"
 import * as RosterFile from "../roster/RosterFile.ts"
-import { newMaterial } from "./ClaimMaking.ts"
+import * as ClaimMaking from "./ClaimMaking.ts"
 import * as EnrollmentClient from "./EnrollmentClient.ts"
-import { ClaimDiffers, EnrollmentEnded, FleetForeign } from "./EnrollRefusals.ts"
+import { ClaimDiffers, EnrollmentEnded, FleetForeign, IntroductionRefused } from "./EnrollRefusals.ts"
 
 export type EnrollProgress =
   /** The roster is in order, here and at crossfire. Nothing was filed. */
   | { readonly _tag: "Checked"; readonly roster: Roster }
   /** `reused`: an enrollment that was begun before goes on. */
   | { readonly _tag: "ClaimSaved"; readonly reused: boolean }
-  /** What the owner is to do: send this code to the bot. */
+  /** What the owner is to do: decide on the review page, or send this code to the bot. */
   | {
     readonly _tag: "WaitingForOwner"
     readonly owner: UserId
     readonly bot: UserId
     readonly code: string
+    readonly reviewUrl: string
     readonly expiresAtMillis: number
   }
   /** Told once per gap; the waiting goes on. */
@@ -45,10 +47,14 @@ export interface EnrollOptions<E, R> {
   readonly serverUrl: string
   /** What this root folder's registry holds already. */
   readonly identity: Option.Option<FleetIdentity>
+  /** The credentials that it holds, and the claim that brought them. */
+  readonly credentials: Option.Option<HeldCredentials>
   /** A private folder where the engine of that kind can be asked for its models. */
   readonly modelsHome: (engine: EngineKind) => string
   /** Give up the enrollment begun before and start a new one. */
   readonly again: boolean
+  /** With `again`: make new credentials for what has some already. */
+  readonly newCredentials: boolean
   /** Wait for the owner's answer. */
   readonly wait: boolean
   /** Between two questions for it; 2 s where not given. */
@@ -75,7 +81,7 @@ const patiently = <A, E>(exchange: Effect.Effect<A, E | EnrollmentClient.Unanswe
     if (!(error instanceof EnrollmentClient.Unanswered)) {
       return Effect.fail(error as Exclude<E, EnrollmentClient.Unanswered>)
     }
-    if (tries >= maxTries) return Effect.fail(error.unavailable)
+    if (tries >= maxTries || error.final) return Effect.fail(error.unavailable)
     const waitMillis = Math.min(
       Math.max(error.retryAfterMillis ?? 0, firstRetryMillis * 2 ** (tries - 1)),
       maxRetryMillis
@@ -140,7 +146,8 @@ const newFleet = (material: ClaimMaterial, introduction: Introduction): Effect.E
     return {
       identity: { fleetId, fleetKey: roster.fleet, owner: roster.owner, serverUrl },
       token: fleetToken,
-      agents
+      agents,
+      claim: hashOf(material.claim)
     }
   })
 
@@ -165,7 +172,13 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
       }
       yield* patiently(client.preflight(roster))
       yield* progress({ _tag: "Checked", roster })
-      const made = yield* newMaterial(roster, serverUrl, before)
+      // A credential is never shown at another address.
+      const moved = Option.exists(identity, (known) => known.serverUrl !== serverUrl)
+      const made = yield* ClaimMaking.newMaterial(roster, serverUrl, {
+        before,
+        held: options.credentials,
+        renew: options.newCredentials || moved
+      })
       if (Option.isSome(before)) {
         yield* claims.replace(made)
         return { material: made, reused: false }
@@ -197,7 +210,7 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
             const { left } = answer
             if (left._tag === "EnrollmentEnded") return yield* left
             const { reason } = left.unavailable
-            if (nowMillis - heardAtMillis > maxSilenceMillis) return yield* left.unavailable
+            if (left.final || nowMillis - heardAtMillis > maxSilenceMillis) return yield* left.unavailable
             if (waitMillis === pollMillis) yield* progress({ _tag: "Unreachable", reason })
             waitMillis = Math.min(Math.max(waitMillis * 2, left.retryAfterMillis ?? 0), maxPollMillis)
           }
@@ -205,10 +218,20 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
         return view
       })
 
+    /** What is to be introduced: credentials that were replaced while the owner was waited for are not offered again. */
+    const refreshed = (material: ClaimMaterial) =>
+      Effect.gen(function*() {
+        const now = ClaimMaking.current(material, options.credentials)
+        if (ClaimMaking.sameCredentials(now, material)) return material
+        yield* claims.replace(now)
+        return now
+      })
+
     const introduce = (material: ClaimMaterial) =>
       Effect.gen(function*() {
         const introduction = yield* patiently(client.introduce(material)).pipe(
           Effect.catchTags({
+            NotAllowed: ({ reason }) => new IntroductionRefused({ reason }),
             EnrollmentNotReady: ({ state }) => new EnrollmentEnded({ state }),
             NotFound: () => new EnrollmentEnded({ state: "unknown" })
           })
@@ -217,7 +240,8 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
           const { fleetKey, owner } = identity.value
           return yield* new FleetForeign({ fleetKey, owner, reason: "other-instance" })
         }
-        yield* options.saveIntroduction(yield* newFleet(material, introduction))
+        const kept = ClaimMaking.current(material, options.credentials)
+        yield* options.saveIntroduction(yield* newFleet(kept, introduction))
         return introduction
       })
 
@@ -225,8 +249,8 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
     yield* progress({ _tag: "ClaimSaved", reused })
     const submitted = yield* patiently(client.submit(material))
     if (submitted.state === "pending" && submitted.code !== null) {
-      const { bot, code, expiresAtMillis } = submitted
-      yield* progress({ _tag: "WaitingForOwner", owner: roster.owner, bot, code, expiresAtMillis })
+      const { bot, code, expiresAtMillis, reviewUrl } = submitted
+      yield* progress({ _tag: "WaitingForOwner", owner: roster.owner, bot, code, reviewUrl, expiresAtMillis })
       if (!options.wait) {
         const waiting: Enrolled = { _tag: "Waiting", enrollment: submitted }
         return waiting
@@ -235,6 +259,8 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
     const { state } = yield* untilAnswered(material, submitted)
     if (state !== "approved" && state !== "introduced") return yield* new EnrollmentEnded({ state })
     yield* progress({ _tag: "Approved" })
-    const done: Enrolled = { _tag: "Introduced", introduction: yield* introduce(material) }
+    // What was introduced already is asked for by the very same request again.
+    const introducing = state === "approved" ? yield* refreshed(material) : material
+    const done: Enrolled = { _tag: "Introduced", introduction: yield* introduce(introducing) }
     return done
   }).pipe(Effect.scoped, Effect.withSpan("enroll"))

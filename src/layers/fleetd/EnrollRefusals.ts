@@ -42,3 +42,23 @@ export class FleetForeign extends Schema.TaggedError<FleetForeign>()("FleetForei
     return `This folder holds the fleet "${this.fleetKey}" of ${this.owner}, and ${why}. Use another root folder`
   }
 }
+
+/** crossfire does not take the credentials of this request; the owner's approval stands until it expires. */
+export class IntroductionRefused extends Schema.TaggedError<IntroductionRefused>()("IntroductionRefused", {
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return `${this.reason}\nA new request with new credentials, whatever became of the former ones, is made by: ` +
+      "fleet enroll ROSTER --again --new-credentials"
+  }
+}
+
+/** Which credentials are good is not known here, and only fleetd can find out. Nothing was sent. */
+export class RotationUnfinished extends Schema.TaggedError<RotationUnfinished>()("RotationUnfinished", {
+  root: Schema.String
+}) {
+  override get message(): string {
+    return `The credentials of this fleet are being replaced, and fleetd has not finished it. Let it (fleet up --root ${this.root}), ` +
+      "end it (fleet down), and run the same command again; or make new ones with --again --new-credentials"
+  }
+}

@@ -22,8 +22,9 @@ export const enrollText = (progress: EnrollProgress): string => {
       return [
         `Code: ${progress.code}`,
         "",
-        `As ${progress.owner}, start a direct chat with ${progress.bot} (without encryption) and send it this code.`,
-        `The bot shows the whole roster; answer it with: confirm ${progress.code}`,
+        `As ${progress.owner}, review the whole roster and decide, in either way:`,
+        `  on the web: ${progress.reviewUrl} (sign in, then enter the code)`,
+        `  in a chat: send the code to ${progress.bot} in a direct chat without encryption, then: confirm ${progress.code}`,
         `The code is good until ${minute(progress.expiresAtMillis)}.`
       ].join("\n")
     case "Unreachable":

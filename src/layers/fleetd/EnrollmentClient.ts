@@ -18,7 +18,9 @@ const deadline = Duration.seconds(60)
 /** No usable answer: the same request can be made again, after crossfire's own figure where it named one. */
 export class Unanswered extends Schema.TaggedError<Unanswered>()("Unanswered", {
   unavailable: CrossfireUnavailable,
-  retryAfterMillis: Schema.NullOr(Schema.Int)
+  retryAfterMillis: Schema.NullOr(Schema.Int),
+  /** The same request would get the same answer: something on the way or in the two versions has to be changed first. */
+  final: Schema.Boolean
 }) {}
 
 type WireError = Parameters<typeof reasonOf>[0] | CrossfireUnavailable
@@ -42,6 +44,15 @@ const wireTags: ReadonlySet<string> = new Set<WireError["_tag"]>([
   "TooManyAttempts"
 ])
 
+const finalTags: ReadonlySet<string> = new Set<WireError["_tag"]>([
+  "BodyTooLarge",
+  "CredentialMisplaced",
+  "HostUnknown",
+  "HttpApiDecodeError",
+  "MediaTypeRefused",
+  "OriginRefused"
+])
+
 const onTheWay = <E extends { readonly _tag: string }>(error: E): error is Extract<E, WireError> =>
   wireTags.has(error._tag)
 
@@ -50,7 +61,8 @@ const unanswered = (operation: string, error: WireError): Unanswered =>
     unavailable: error._tag === "CrossfireUnavailable"
       ? error
       : new CrossfireUnavailable({ operation, reason: reasonOf(error) }),
-    retryAfterMillis: "retryAfterMillis" in error ? error.retryAfterMillis : null
+    retryAfterMillis: "retryAfterMillis" in error ? error.retryAfterMillis : null,
+    final: finalTags.has(error._tag)
   })
 
 const answered = <A, E extends { readonly _tag: string }>(operation: string, exchange: Effect.Effect<A, E>) => {

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import * as PrivateFile from "../../layers/files/PrivateFile.ts"
 import * as Claim from "../../layers/fleetd/Claim.ts"
 import { enroll, type Enrolled } from "../../layers/fleetd/Enroll.ts"
+import { RotationUnfinished } from "../../layers/fleetd/EnrollRefusals.ts"
 import { enrollText } from "../../layers/fleetd/EnrollText.ts"
 import * as FleetSettings from "../../layers/fleetd/FleetSettings.ts"
 import * as HostEngines from "../../layers/fleetd/HostEngines.ts"
@@ -81,7 +82,13 @@ const enrolledAnswer = (
   if (enrolled._tag === "Waiting") {
     const { enrollment } = enrolled
     return {
-      json: { state: enrollment.state, code: enrollment.code, bot: enrollment.bot },
+      json: {
+        state: enrollment.state,
+        code: enrollment.code,
+        bot: enrollment.bot,
+        reviewUrl: enrollment.reviewUrl,
+        expiresAtMillis: enrollment.expiresAtMillis
+      },
       // With `--again` the repetition would give up what the owner has just agreed to.
       text: [
         "The request is filed. Once its owner has agreed, run this, without --again and with fleetd down:",
@@ -106,6 +113,7 @@ export const enrollRoster = (options: {
   /** Null: the server that this root is enrolled at. */
   readonly serverUrl: string | null
   readonly again: boolean
+  readonly newCredentials: boolean
   readonly wait: boolean
 }): Effect.Effect<Answer, { readonly _tag: string; readonly message: string }> =>
   Effect.gen(function*() {
@@ -115,6 +123,9 @@ export const enrollRoster = (options: {
     return yield* Effect.gen(function*() {
       const fleet = yield* FleetRegistry
       const identity = yield* fleet.identity
+      if (!options.newCredentials && Option.isSome(yield* fleet.pendingCredentials)) {
+        return yield* new RotationUnfinished({ root })
+      }
       const serverUrl = options.serverUrl ?? Option.getOrNull(Option.map(identity, (known) => known.serverUrl))
       if (serverUrl === null) {
         return yield* new UsageError({ reason: "Name the crossfire to enroll at: --server URL" })
@@ -127,7 +138,9 @@ export const enrollRoster = (options: {
         serverUrl,
         identity,
         modelsHome: () => modelsHome,
+        credentials: yield* fleet.credentials,
         again: options.again,
+        newCredentials: options.newCredentials,
         wait: options.wait,
         saveIntroduction: fleet.introduce,
         progress: (progress) => note(enrollText(progress))

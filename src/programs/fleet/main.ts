@@ -77,18 +77,27 @@ const enroll = Command.make("enroll", {
   again: Options.boolean("again").pipe(
     Options.withDescription("Give up the enrollment begun before and start a new one")
   ),
+  newCredentials: Options.boolean("new-credentials").pipe(
+    Options.withDescription("With --again: new credentials for agents whose former ones were revoked")
+  ),
   noWait: Options.boolean("no-wait").pipe(Options.withDescription("File the request and do not wait for its owner"))
-}, ({ again, json, noWait, root, roster, server }) =>
+}, ({ again, json, newCredentials, noWait, root, roster, server }) =>
   run(
     json,
-    Effect.flatMap(Effect.promise(() => import("./Enrollment.ts")), (enrollment) =>
-      enrollment.enrollRoster({
+    Effect.gen(function*() {
+      if (newCredentials && !again) {
+        return yield* new UsageError({ reason: "New credentials need a new request: --again --new-credentials" })
+      }
+      const enrollment = yield* Effect.promise(() => import("./Enrollment.ts"))
+      return yield* enrollment.enrollRoster({
         path: root,
         rosterPath: roster,
         serverUrl: Option.getOrNull(server),
         again,
+        newCredentials,
         wait: !noWait
-      }))
+      })
+    })
   )).pipe(Command.withDescription("Enroll the agents of a roster file"))
 
 const up = Command.make("up", {

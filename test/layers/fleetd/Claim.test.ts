@@ -25,7 +25,8 @@ const mine = roster([entry("w", "writer"), entry("c", "critic")])
 const plain = (of: ClaimMaterial) => Schema.encodeSync(ClaimMaterial)(of)
 const plainly = Option.map(plain)
 
-const material = newMaterial(mine, url, Option.none())
+const after = (before: ClaimMaterial) => ({ before: Option.some(before), held: Option.none(), renew: false })
+const material = newMaterial(mine, url, { before: Option.none(), held: Option.none(), renew: false })
 
 it.scopedLive("[I-06] a claim is on disk, private and whole, when saving returns; a second process gets the first one's", () =>
   Effect.gen(function*() {
@@ -127,15 +128,15 @@ it.effect("a new claim keeps the credentials of the same fleet at the same cross
     const first = yield* material
     const values = (of: typeof first) => of.agentTokens.map(({ token }) => Redacted.value(token))
     const larger = roster([entry("n", "novice"), ...mine.agents])
-    const added = yield* newMaterial(larger, url, Option.some(first))
+    const added = yield* newMaterial(larger, url, after(first))
     expect(plain(added).claim).not.toBe(plain(first).claim)
     expect(plain(added).fleetToken).toBe(plain(first).fleetToken)
     expect(values(added).slice(1)).toStrictEqual(values(first))
     expect(added.agentTokens.map(({ key }) => key)).toStrictEqual(["n", "w", "c"])
     const others = [
-      yield* newMaterial(mine, "https://other.test", Option.some(first)),
-      yield* newMaterial(roster(mine.agents, bob), url, Option.some(first)),
-      yield* newMaterial(roster(mine.agents, mine.owner, "other"), url, Option.some(first))
+      yield* newMaterial(mine, "https://other.test", after(first)),
+      yield* newMaterial(roster(mine.agents, bob), url, after(first)),
+      yield* newMaterial(roster(mine.agents, mine.owner, "other"), url, after(first))
     ]
     const all = [first, added, ...others]
     expect(new Set(all.map(({ claim }) => Redacted.value(claim))).size).toBe(all.length)

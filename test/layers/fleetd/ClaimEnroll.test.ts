@@ -1,20 +1,23 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { ModelOffer } from "../../../src/domain/Engine.ts"
 import { FleetIdentity } from "../../../src/domain/FleetAgent.ts"
 import { FleetId } from "../../../src/domain/Ids.ts"
 import { FleetKey } from "../../../src/domain/Roster.ts"
+import { hashOf } from "../../../src/layers/crypto/Secret.ts"
 import { layer as claimLayer, make } from "../../../src/layers/fleetd/Claim.ts"
 import { enroll, type EnrollOptions, type EnrollProgress } from "../../../src/layers/fleetd/Enroll.ts"
 import { enrollText } from "../../../src/layers/fleetd/EnrollText.ts"
-import type { NewFleet } from "../../../src/services/FleetRegistry.ts"
+import { CrossfireDb } from "../../../src/services/Database.ts"
+import type { HeldCredentials, NewFleet } from "../../../src/services/FleetRegistry.ts"
 import { type NativeEngine, NativeEngines } from "../../../src/services/NativeEngine.ts"
 import { scratchFolder } from "../../support/FleetFile.ts"
 import {
   alice,
   bob,
+  type Crossfire,
   entry,
   introduced,
   root,
@@ -41,6 +44,28 @@ const agent = (key: string, settings: Readonly<Record<string, string>> = {}) =>
 /** The credentials in plain text: redacted values all compare as equal. */
 const plain = (fleet: NewFleet | undefined) =>
   fleet === undefined ? [] : [fleet.token, ...fleet.agents.map(({ token }) => token)].map(Redacted.value)
+
+/** What a registry would hold after keeping that; with other tokens, after a rotation. */
+const held = (fleet: NewFleet, rotated?: { readonly fleet: string; readonly agent: string }): HeldCredentials => ({
+  claim: fleet.claim ?? null,
+  fleetToken: rotated === undefined ? fleet.token : Redacted.make(rotated.fleet),
+  agentTokens: new Map(fleet.agents.map(({ agent, token }) => [
+    agent.key,
+    rotated === undefined ? token : Redacted.make(rotated.agent)
+  ]))
+})
+
+/** What crossfire holds after a rotation to these, and never takes again. */
+const rotate = (crossfire: Crossfire, fleet: NewFleet, to: { readonly fleet: string; readonly agent: string }) =>
+  Effect.gen(function*() {
+    const { sql, transaction } = Context.get(crossfire.context, CrossfireDb)
+    const hash = (text: string) => hashOf(Redacted.make(text))
+    for (const old of plain(fleet)) {
+      yield* transaction(sql`INSERT INTO revoked_token (token_hash, revoked_at) VALUES (${hash(old)}, 0)`)
+    }
+    yield* transaction(sql`UPDATE fleet SET token_hash = ${hash(to.fleet)}`)
+    yield* transaction(sql`UPDATE agent SET token_hash = ${hash(to.agent)}`)
+  })
 
 /** A crossfire and a root folder. `run` is one `fleet enroll`; what it reports is in `told`, what it keeps in `saved`. */
 const running = Effect.gen(function*() {
@@ -70,6 +95,8 @@ const running = Effect.gen(function*() {
       home: folder,
       serverUrl: server.url,
       identity: Option.none(),
+      credentials: Option.none(),
+      newCredentials: false,
       modelsHome: (kind) => join(folder, kind),
       again: false,
       wait: true,
@@ -100,8 +127,9 @@ it.scopedLive("a roster becomes a fleet: checked, submitted, approved by the own
     expect(code).toMatch(/^.{4}-.{4}$/u)
     const said = told.map(enrollText)
     expect(said[0]).toBe("The roster is in order: 2 agents (ww, cc).")
-    expect(said[2]).toContain(`Code: ${code}\n\nAs @alice:test, start a direct chat with @cf-bot:test`)
-    expect(said[2]).toContain(`confirm ${code}\n`)
+    expect(said[2]).toContain(`Code: ${code}\n\nAs @alice:test, review the whole roster`)
+    expect(said[2]).toMatch(/\n {2}on the web: https?:\/\/\S+ /u)
+    expect(said[2]).toContain(`@cf-bot:test in a direct chat without encryption, then: confirm ${code}\n`)
     const { agents, fleetId } = enrolled.introduction
     expect(saved).toHaveLength(1)
     const [fleet] = saved
@@ -233,6 +261,72 @@ it.scopedLive("a changed roster needs --again, which adds agents without ending 
     expect(plain(saved[1])[0]).toBe(plain(saved[0])[0])
     expect(plain(saved[1])[1]).toBe(plain(saved[0])[1])
     for (const { token } of saved[1]?.agents ?? []) yield* crossfire.credentials.agent(token, "peer")
+  }))
+
+const rotatedTo = { fleet: `cff_${"r".repeat(43)}`, agent: `cfa_${"r".repeat(43)}` }
+
+it.scopedLive("[A12] a claim brings no credential back that was replaced since, whatever command is repeated", () =>
+  Effect.gen(function*() {
+    const { crossfire, run, saved, write } = yield* running
+    write(agent("ww"))
+    yield* run()
+    const [first] = saved
+    if (first === undefined) throw new Error("nothing was kept")
+    yield* rotate(crossfire, first, rotatedTo)
+    const credentials = Option.some(held(first, rotatedTo))
+    const now = [rotatedTo.fleet, rotatedTo.agent]
+    expect((yield* run({ credentials }))._tag).toBe("Introduced")
+    expect(plain(saved[1])).toStrictEqual(now)
+    write(agent("ww"), agent("cc"))
+    expect((yield* run({ credentials, again: true }))._tag).toBe("Introduced")
+    expect(plain(saved[2]).slice(0, 2)).toStrictEqual(now)
+    for (const { token } of saved[2]?.agents ?? []) yield* crossfire.credentials.agent(token, "peer")
+  }))
+
+it.scopedLive("[A12] credentials that were replaced while the owner was waited for are not introduced", () =>
+  Effect.gen(function*() {
+    const { codes, approve, crossfire, run, saved, write } = yield* running
+    write(agent("ww"))
+    yield* run()
+    const [first] = saved
+    if (first === undefined) throw new Error("nothing was kept")
+    write(agent("ww"), agent("cc"))
+    yield* run({ credentials: Option.some(held(first)), again: true, wait: false }, () => Effect.void)
+    yield* rotate(crossfire, first, rotatedTo)
+    yield* approve(codes().at(-1) ?? "")
+    const credentials = Option.some(held(first, rotatedTo))
+    // The answer is lost once more: the request that is repeated is the one that was introduced.
+    yield* Effect.flip(run({ credentials, saveIntroduction: () => Effect.fail("disk full") }))
+    expect((yield* run({ credentials }))._tag).toBe("Introduced")
+    expect(plain(saved[1]).slice(0, 2)).toStrictEqual([rotatedTo.fleet, rotatedTo.agent])
+    for (const { token } of saved[1]?.agents ?? []) yield* crossfire.credentials.agent(token, "peer")
+  }))
+
+it.scopedLive("[A12] after its credentials were revoked a fleet makes new ones with --again --new-credentials", () =>
+  Effect.gen(function*() {
+    const { crossfire, run, saved, write } = yield* running
+    write(agent("ww"))
+    const before = yield* run()
+    const [first] = saved
+    if (first === undefined || before._tag !== "Introduced") throw new Error("nothing was kept")
+    // Revoked: what crossfire holds now, nobody knows.
+    yield* rotate(crossfire, first, rotatedTo)
+    const credentials = Option.some(held(first))
+    const refused = yield* Effect.flip(run({ credentials, again: true }))
+    expect(refused).toMatchObject({ _tag: "IntroductionRefused" })
+    expect(typeof refused === "string" ? refused : refused.message).toContain("--again --new-credentials")
+    const renewed = yield* run({ credentials, again: true, newCredentials: true })
+    if (renewed._tag !== "Introduced") throw new Error("it was to wait")
+    expect(renewed.introduction).toStrictEqual(before.introduction)
+    const [second] = saved.slice(1)
+    if (second === undefined) throw new Error("nothing was kept")
+    expect(plain(second)).not.toContain(plain(first)[0])
+    yield* crossfire.credentials.fleet(second.token, "peer")
+    // Kept, then replaced: the claim that brought new ones brings them once.
+    yield* rotate(crossfire, second, { fleet: `cff_${"s".repeat(43)}`, agent: `cfa_${"s".repeat(43)}` })
+    const later = held(second, { fleet: `cff_${"s".repeat(43)}`, agent: `cfa_${"s".repeat(43)}` })
+    yield* run({ credentials: Option.some(later) })
+    expect(plain(saved.at(-1))).toStrictEqual([`cff_${"s".repeat(43)}`, `cfa_${"s".repeat(43)}`])
   }))
 
 it.scopedLive("a rejected request ends the waiting, and stays rejected until --again", () =>
