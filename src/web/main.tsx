@@ -1,10 +1,36 @@
-import * as Atom from "@effect-atom/atom/Atom"
-import * as AtomHttpApi from "@effect-atom/atom/AtomHttpApi"
-import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
-import { useAtomValue } from "@effect-atom/atom-react"
+// The web pages' start: takes a sign-in link's secret out of the address before anything else, then shows the page.
+import { takeLink } from "./LinkSecret.ts"
+
+import { RegistryProvider } from "@effect-atom/atom-react"
+import { MantineProvider } from "@mantine/core"
+import { Notifications } from "@mantine/notifications"
+import { StrictMode } from "react"
 import { createRoot } from "react-dom/client"
-import { PeopleApi } from "../domain/api/PeopleApi.ts"
-class Api extends AtomHttpApi.Tag<Api>()("crossfire/web/Api", { api: PeopleApi, httpClient: FetchHttpClient.layer }) {}
-const s = Api.query("session", "current", { reactivityKeys: ["session"] })
-const App = () => { const r = useAtomValue(s); return <pre>{r._tag}{String(r._tag==="Success"? r.value.userId : r._tag === "Failure" ? r.cause : "")}</pre> }
-createRoot(document.getElementById("root")!).render(<App />)
+import { BrowserRouter } from "react-router"
+import { App } from "./App.tsx"
+import { styleNonce } from "./Nonce.ts"
+import "./style/index.css"
+import { theme, variables } from "./Theme.ts"
+
+takeLink()
+
+const root = document.getElementById("root")
+if (root !== null) {
+  createRoot(root).render(
+    <StrictMode>
+      <RegistryProvider>
+        <MantineProvider
+          theme={theme}
+          cssVariablesResolver={variables}
+          defaultColorScheme="auto"
+          getStyleNonce={styleNonce}
+        >
+          <Notifications position="bottom-right" limit={3} />
+          <BrowserRouter>
+            <App />
+          </BrowserRouter>
+        </MantineProvider>
+      </RegistryProvider>
+    </StrictMode>
+  )
+}

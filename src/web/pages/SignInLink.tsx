@@ -1,0 +1,71 @@
+// Uses a sign-in link, when the person says so: opening the page decides nothing, whoever fetches it.
+import { Button } from "@mantine/core"
+import IconLogin2 from "@tabler/icons-react/dist/esm/icons/IconLogin2.mjs"
+import { Option } from "effect"
+import { useEffect, useState } from "react"
+import { Link } from "react-router"
+import { pagePaths } from "../../domain/WebPaths.ts"
+import { useAct } from "../Act.ts"
+import { Api } from "../Api.ts"
+import { dropLink, heldLink, linkTaken } from "../LinkSecret.ts"
+import { ProblemNote } from "../parts/ProblemNote.tsx"
+import { takeBack, tellOtherTabs } from "../ReturnTo.ts"
+import { Alone } from "../shell/Alone.tsx"
+
+export const SignInLink = () => {
+  const [link, setLink] = useState(heldLink)
+  const complete = useAct(Api.mutation("signIn", "complete"))
+  useEffect(() => {
+    const take = () => {
+      setLink(heldLink())
+      complete.clear()
+    }
+    addEventListener(linkTaken, take)
+    return () => removeEventListener(linkTaken, take)
+  }, [complete.clear])
+
+  const signIn = async () => {
+    if (Option.isNone(link)) return
+    const answer = await complete.run({ payload: { link: link.value } })
+    if (Option.isNone(answer)) return
+    dropLink()
+    const to = takeBack()
+    tellOtherTabs()
+    location.replace(to)
+  }
+
+  return (
+    <Alone>
+      <h1>Sign in</h1>
+      {Option.isSome(link)
+        ? (
+          <>
+            <p>
+              You asked for this link in this browser a moment ago. If you did not, close this page: nothing happens
+              until you press the button.
+            </p>
+            {complete.problem === null ? null : <ProblemNote problem={complete.problem} />}
+            <Button
+              size="md"
+              autoFocus
+              loading={complete.busy}
+              leftSection={<IconLogin2 size={18} stroke={1.7} aria-hidden />}
+              onClick={() => void signIn()}
+            >
+              Sign in
+            </Button>
+            {complete.problem === null ? null : <Link to={pagePaths.signIn}>Ask for another link</Link>}
+          </>
+        )
+        : (
+          <>
+            <p>
+              There is no link here any more. It leaves the address as soon as the page opens, so loading the page again
+              loses it. Open it from the chat once more, or ask for another one.
+            </p>
+            <Button component={Link} to={pagePaths.signIn} variant="default">Ask for a link</Button>
+          </>
+        )}
+    </Alone>
+  )
+}

@@ -1,0 +1,41 @@
+// Text to take along: shown whole, with a button that copies it and says that it did.
+import { ActionIcon, Button, CopyButton, VisuallyHidden } from "@mantine/core"
+import IconCheck from "@tabler/icons-react/dist/esm/icons/IconCheck.mjs"
+import IconCopy from "@tabler/icons-react/dist/esm/icons/IconCopy.mjs"
+import { Outside } from "./Outside.tsx"
+
+const shownMillis = 2_000
+
+export const CopyIcon = ({ text, what }: { readonly text: string; readonly what: string }) => (
+  <CopyButton value={text} timeout={shownMillis}>
+    {({ copied, copy }) => (
+      <>
+        <ActionIcon variant="subtle" color="gray" size="sm" aria-label={`Copy ${what}`} onClick={copy}>
+          {copied ? <IconCheck size={15} aria-hidden /> : <IconCopy size={15} stroke={1.7} aria-hidden />}
+        </ActionIcon>
+        <VisuallyHidden role="status">{copied ? "Copied" : ""}</VisuallyHidden>
+      </>
+    )}
+  </CopyButton>
+)
+
+export const CopyLine = ({ text, what }: { readonly text: string; readonly what: string }) => (
+  <div className="copy-line">
+    <code>
+      <Outside text={text} />
+    </code>
+    <CopyButton value={text} timeout={shownMillis}>
+      {({ copied, copy }) => (
+        <Button
+          size="compact-sm"
+          variant="default"
+          onClick={copy}
+          leftSection={copied ? <IconCheck size={15} aria-hidden /> : <IconCopy size={15} stroke={1.7} aria-hidden />}
+        >
+          {copied ? "Copied" : "Copy"}
+          <VisuallyHidden>{` ${what}`}</VisuallyHidden>
+        </Button>
+      )}
+    </CopyButton>
+  </div>
+)
