@@ -1,11 +1,13 @@
-// Removes sessions that ended by themselves, every minute, and ends the streams that are still open under them. Nobody
+// Removes sessions that ended by themselves, within a minute, and ends the streams that are still open under them. Nobody
 // calls it.
 import { Clock, Duration, Effect, Layer } from "effect"
 import { CrossfireDb } from "../../../services/Database.ts"
 import * as EndedSessions from "./EndedSessions.ts"
 import * as SessionRows from "./SessionRows.ts"
 
-const periodMillis = 60_000
+const minWaitMillis = 60_000
+/** Whatever is computed: the wall clock may be turned meanwhile. */
+const maxWaitMillis = 60 * 60 * 1000
 const maxRowsAtOnce = 1_000
 
 export const make = Effect.gen(function*() {
@@ -18,13 +20,22 @@ export const make = Effect.gen(function*() {
       Effect.tap(database.transaction(rows.endOver(now, maxRowsAtOnce)), tell)
     ))
 
-  yield* remove.pipe(
-    Effect.tap(Effect.yieldNow()),
-    Effect.repeat({ while: (ended) => ended.length === maxRowsAtOnce }),
+  /** A session that begins during the wait ends later than what was waited for. */
+  const wait = Effect.gen(function*() {
+    const next = yield* database.read(rows.nextOver)
+    const millis = (next ?? Number.POSITIVE_INFINITY) - (yield* Clock.currentTimeMillis)
+    return Math.min(Math.max(millis, minWaitMillis), maxWaitMillis)
+  }).pipe(Effect.orElseSucceed(() => minWaitMillis))
+
+  yield* wait.pipe(
+    Effect.flatMap((millis) => Effect.sleep(Duration.millis(millis))),
+    Effect.zipRight(
+      // Others use the database in between.
+      Effect.repeat(Effect.tap(remove, Effect.yieldNow()), { while: (ended) => ended.length === maxRowsAtOnce })
+    ),
     Effect.catchAll((failed) =>
       Effect.annotateLogs(Effect.logWarning("ended sessions could not be removed"), { reason: failed.reason })
     ),
-    Effect.delay(Duration.millis(periodMillis)),
     Effect.forever,
     Effect.forkScoped
   )

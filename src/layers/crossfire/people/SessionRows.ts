@@ -26,6 +26,7 @@ const ListedRow = Schema.Struct({
 
 const EndedRow = Schema.Struct({ sessionId: SessionId, userId: UserId })
 export type EndedRow = typeof EndedRow.Type
+const decodeNext = Schema.decodeUnknown(Schema.Array(Schema.Struct({ atMillis: Schema.NullOr(Schema.Int) })))
 const decodeEnded = Schema.decodeUnknown(Schema.Array(EndedRow))
 
 export const make = ({ sql }: Database) => {
@@ -88,6 +89,11 @@ export const make = ({ sql }: Database) => {
             ) RETURNING ${ended}`,
         decodeEnded
       ),
+    /** When the next one ends by itself, unless it is used; null where there is none. */
+    nextOver: Effect.flatMap(
+      sql`SELECT MIN(MIN(ends_at, seen_at + ${sessionIdleMillis})) AS atMillis FROM session`,
+      decodeNext
+    ).pipe(Effect.map(([row]) => row?.atMillis ?? null)),
     /** Removes those that ended by themselves. */
     endOver: (nowMillis: number, maxRows: number) =>
       Effect.flatMap(
