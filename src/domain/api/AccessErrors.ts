@@ -61,8 +61,19 @@ export class AnswerTooSlow extends Schema.TaggedError<AnswerTooSlow>()(
   }
 }
 
+/** The address exists, and this is not how it is asked. */
+export class MethodRefused extends Schema.TaggedError<MethodRefused>()(
+  "MethodRefused",
+  { allowed: Schema.Array(Schema.String) },
+  HttpApiSchema.annotations({ status: 405 })
+) {
+  override get message(): string {
+    return `This address takes ${this.allowed.join(", ")}`
+  }
+}
+
 /** What any request can be answered with before its route is reached. */
-export type DoorError = HostUnknown | OriginRefused | MediaTypeRefused | BodyTooLarge | AnswerTooSlow
+export type DoorError = HostUnknown | OriginRefused | MediaTypeRefused | BodyTooLarge | AnswerTooSlow | MethodRefused
 
 /** The link begins no session here. Why is told only where it helps the one who holds a good link. */
 export class SignInRefused extends Schema.TaggedError<SignInRefused>()(

@@ -1,7 +1,6 @@
 // The contract's part for browsers, as one API: the web pages' client is derived from it, and crossfire's whole contract
 // takes it in.
 import * as HttpApi from "@effect/platform/HttpApi"
-import * as OpenApi from "@effect/platform/OpenApi"
 import { AnswerTooSlow, BodyTooLarge, HostUnknown, MediaTypeRefused, OriginRefused } from "./AccessErrors.ts"
 import { CredentialMisplaced, TooManyAttempts } from "./CrossfireErrors.ts"
 import { fleets, requests } from "./Management.ts"
@@ -22,5 +21,4 @@ export class PeopleApi extends HttpApi.make("people")
   .addError(BodyTooLarge)
   .addError(TooManyAttempts)
   .addError(AnswerTooSlow)
-  .annotate(OpenApi.Title, "crossfire, for people")
 {}

@@ -2,6 +2,7 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Schema } from "effect"
 import { createServer } from "node:http"
+import { keepRoom } from "./WaitingConnections.ts"
 
 export class HttpPortInUse extends Schema.TaggedError<HttpPortInUse>()("HttpPortInUse", { port: Schema.Int }) {
   override get message(): string {
@@ -20,8 +21,15 @@ export class HttpListenFailed extends Schema.TaggedError<HttpListenFailed>()("Ht
 
 const headersWithinMillis = 10_000
 const requestWithinMillis = 60_000
+/** How often connections are looked at for the two bounds above. */
+const lookMillis = 2_000
 const maxHeaderBytes = 16 * 1024
+const maxHeaders = 100
 const maxConnections = 1_024
+/** From here on waiting connections make room. */
+const roomyConnections = 896
+/** A kept connection without a next request. */
+const keepAliveMillis = 15_000
 /** How long requests under way may take at the end. Level streams never end by themselves and are cut then. */
 const closeWithinMillis = 1_000
 
@@ -35,9 +43,13 @@ export const layer = (port: number) =>
     const server = createServer({
       headersTimeout: headersWithinMillis,
       requestTimeout: requestWithinMillis,
+      connectionsCheckingInterval: lookMillis,
+      keepAliveTimeout: keepAliveMillis,
       maxHeaderSize: maxHeaderBytes
     })
+    server.maxHeadersCount = maxHeaders
     server.maxConnections = maxConnections
+    keepRoom(server, roomyConnections)
     const closed = Effect.async<void>((resume) => {
       server.close(() => resume(Effect.void))
     })

@@ -5,9 +5,10 @@ import { randomUUID } from "node:crypto"
 import { features, foundation, rooms } from "../../../src/layers/crossfire/CoreLayer.ts"
 import { hashOf } from "../../../src/layers/crypto/Secret.ts"
 import * as HttpRoutes from "../../../src/programs/crossfire/HttpRoutes.ts"
-import { enrollment } from "../../../src/programs/crossfire/Serve.ts"
-import { webAddress } from "../../layers/crossfire/enrollment/EnrollmentFixture.ts"
-import type { TestAgent, World } from "../../layers/crossfire/World.ts"
+import { enrollment, people } from "../../../src/programs/crossfire/Serve.ts"
+import { WebAddress } from "../../../src/services/WebAddress.ts"
+import { serverName, type TestAgent, type World } from "../../layers/crossfire/World.ts"
+import { homeserverProcess, registrationTokens } from "../../support/HomeserverStandIns.ts"
 
 export const hsToken = Redacted.make("hs-token")
 
@@ -26,15 +27,39 @@ export const credentials = (world: World, agent: TestAgent) =>
     )
   })
 
+/** The pages' own address: no request on loopback is one of theirs unless it names this host. */
+export const origin = "https://crossfire.test"
+export const pushHost = "push.test:8448"
+
+const webAddress = Layer.succeed(WebAddress, {
+  origin,
+  homeserverUrl: "https://matrix.test",
+  elementUrl: "https://element.test"
+})
+
+export interface ServeOptions {
+  readonly pushUrl?: string
+  readonly trustedProxies?: ReadonlyArray<string>
+  readonly webFolder?: string
+}
+
 /** Serves until the scope closes; answers its address. */
-export const serve = (world: World) =>
+export const serve = (world: World, options: ServeOptions = {}) =>
   Effect.gen(function*() {
+    const http = HttpRoutes.layer({
+      port: 0,
+      hsToken,
+      pushUrl: options.pushUrl ?? null,
+      trustedProxies: options.trustedProxies ?? [],
+      webFolder: options.webFolder ?? "/nowhere"
+    })
     const layer = features.pipe(
-      Layer.provideMerge(HttpRoutes.layer(0, hsToken)),
+      Layer.provideMerge(http),
       Layer.provideMerge(rooms),
+      Layer.provideMerge(people("managed")),
       Layer.provideMerge(enrollment),
       Layer.provideMerge(foundation),
-      Layer.provide(webAddress),
+      Layer.provide([webAddress, homeserverProcess(serverName), registrationTokens]),
       Layer.provideMerge(world.outside)
     )
     const context = yield* Layer.build(layer)

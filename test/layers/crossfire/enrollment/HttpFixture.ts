@@ -12,9 +12,10 @@ import { AgentPrincipal, CrossfireApi, FleetPrincipal, ProgramsApi } from "../..
 import {
   agentAuthorization,
   authorizedFleet,
-  credentialPlacement,
   fleetAuthorization
 } from "../../../../src/programs/crossfire/BearerAuthorization.ts"
+import * as Doors from "../../../../src/programs/crossfire/doors/Doors.ts"
+import { publicBounds, routes } from "../../../../src/programs/crossfire/doors/RouteTable.ts"
 import { enrollmentHandlers } from "../../../../src/programs/crossfire/EnrollmentHandlers.ts"
 import { Credentials } from "../../../../src/services/Credentials.ts"
 import type { Crossfire } from "./EnrollmentFixture.ts"
@@ -80,8 +81,22 @@ export const serve = (crossfire: Crossfire) =>
       ])
     )
     const server = NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })
-    const served = HttpApiBuilder.serve(HttpMiddleware.logger).pipe(
-      Layer.provide([api, plainRoute, credentialPlacement, lossy]),
+    const plain = { method: "GET", path: "/plain", door: "programs", takesJson: false, bounds: publicBounds } as const
+    const behindDoors = Effect.gen(function*() {
+      const { address } = yield* HttpServer.HttpServer
+      const port = address._tag === "TcpAddress" ? address.port : 0
+      const doors = Doors.make({
+        routes: [...routes, plain],
+        origin: "https://pages.test",
+        port,
+        pushUrl: `http://127.0.0.1:${port}`,
+        trustedProxies: []
+      })
+      return HttpServer.serve(doors(yield* HttpApiBuilder.httpApp), HttpMiddleware.logger)
+    })
+    const served = Layer.unwrapEffect(behindDoors).pipe(
+      Layer.provide([api, plainRoute, lossy]),
+      Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]),
       Layer.provideMerge(server),
       Layer.provide(Layer.succeedContext(crossfire.context)),
       Layer.provide(log)
