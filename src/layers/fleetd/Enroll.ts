@@ -2,7 +2,7 @@
 // waits for the owner, introduces, and hands the result over to be kept. Every step can be repeated after any crash.
 import { Clock, Duration, Effect, Option } from "effect"
 import type { EnrollmentView, Introduction } from "../../domain/api/Crossfire.ts"
-import { checkModel, type EngineKind, ModelNotOffered } from "../../domain/Engine.ts"
+import type { EngineKind } from "../../domain/Engine.ts"
 import type { FleetIdentity } from "../../domain/FleetAgent.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import type { Roster } from "../../domain/Roster.ts"
@@ -10,12 +10,12 @@ import { sameRoster } from "../../domain/RosterCheck.ts"
 import { checkServerUrl } from "../../domain/ServerUrl.ts"
 import { Claim, type ClaimMaterial } from "../../services/Claim.ts"
 import type { HeldCredentials, NewFleet } from "../../services/FleetRegistry.ts"
-import { NativeEngines } from "../../services/NativeEngine.ts"
 import { hashOf } from "../crypto/Secret.ts"
 import * as RosterFile from "../roster/RosterFile.ts"
 import * as ClaimMaking from "./ClaimMaking.ts"
 import * as EnrollmentClient from "./EnrollmentClient.ts"
 import { ClaimDiffers, EnrollmentEnded, FleetForeign, IntroductionRefused } from "./EnrollRefusals.ts"
+import * as RosterPreflight from "./RosterPreflight.ts"
 
 export type EnrollProgress =
   /** The roster is in order, here and at crossfire. Nothing was filed. */
@@ -68,45 +68,6 @@ const usualPollMillis = 2_000
 const maxPollMillis = 30_000
 /** So long without any answer ends the waiting; the request itself stays open. */
 const maxSilenceMillis = 3_600_000
-const maxTries = 6
-const firstRetryMillis = 1_000
-const maxRetryMillis = 60_000
-
-/** A few more tries of one request that went unanswered. */
-const patiently = <A, E>(exchange: Effect.Effect<A, E | EnrollmentClient.Unanswered>, tries = 1): Effect.Effect<
-  A,
-  Exclude<E, EnrollmentClient.Unanswered> | EnrollmentClient.Unanswered["unavailable"]
-> =>
-  Effect.catchAll(exchange, (error) => {
-    if (!(error instanceof EnrollmentClient.Unanswered)) {
-      return Effect.fail(error as Exclude<E, EnrollmentClient.Unanswered>)
-    }
-    if (tries >= maxTries || error.final) return Effect.fail(error.unavailable)
-    const waitMillis = Math.min(
-      Math.max(error.retryAfterMillis ?? 0, firstRetryMillis * 2 ** (tries - 1)),
-      maxRetryMillis
-    )
-    return Effect.zipRight(Effect.sleep(Duration.millis(waitMillis)), patiently(exchange, tries + 1))
-  })
-
-/** Every agent's model and effort against what its engine offers here; all problems at once. */
-const checkModels = (file: RosterFile.RosterFile, modelsHome: (engine: EngineKind) => string) =>
-  Effect.gen(function*() {
-    const engines = yield* NativeEngines
-    const kinds = [...new Set(file.roster.agents.map((agent) => agent.engine))]
-    const offers = new Map(
-      yield* Effect.forEach(
-        kinds,
-        (kind) => Effect.map(engines.get(kind).models(modelsHome(kind)), (offered) => [kind, offered] as const)
-      )
-    )
-    const problems = file.roster.agents.flatMap((agent, index) => {
-      const checked = checkModel(agent.engine, agent, offers.get(agent.engine) ?? [])
-      return checked instanceof ModelNotOffered ? [file.problem(index, checked.setting, checked.message)] : []
-    })
-    if (problems.length > 0) return yield* new RosterFile.RosterInvalid({ file: file.file, problems })
-  })
-
 const checkIdentity = (roster: Roster, identity: Option.Option<FleetIdentity>) =>
   Option.match(identity, {
     onNone: () => Effect.void,
@@ -159,7 +120,7 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
     const file = yield* RosterFile.read(options.rosterPath, options.home)
     const { roster } = file
     yield* checkIdentity(roster, identity)
-    yield* checkModels(file, options.modelsHome)
+    yield* RosterPreflight.checkModels(file, options.modelsHome)
     const client = yield* EnrollmentClient.make(serverUrl)
 
     /** The material of this enrollment: on disk before anything of it is sent. */
@@ -170,7 +131,7 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
         if (!sameRoster(before.value.roster, roster)) return yield* new ClaimDiffers({ from: "roster" })
         return { material: before.value, reused: true }
       }
-      yield* patiently(client.preflight(roster))
+      yield* EnrollmentClient.patiently(client.preflight(roster))
       yield* progress({ _tag: "Checked", roster })
       // A credential is never shown at another address.
       const moved = Option.exists(identity, (known) => known.serverUrl !== serverUrl)
@@ -229,7 +190,7 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
 
     const introduce = (material: ClaimMaterial) =>
       Effect.gen(function*() {
-        const introduction = yield* patiently(client.introduce(material)).pipe(
+        const introduction = yield* EnrollmentClient.patiently(client.introduce(material)).pipe(
           Effect.catchTags({
             NotAllowed: ({ reason }) => new IntroductionRefused({ reason }),
             EnrollmentNotReady: ({ state }) => new EnrollmentEnded({ state }),
@@ -247,7 +208,7 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
 
     const { material, reused } = yield* ready
     yield* progress({ _tag: "ClaimSaved", reused })
-    const submitted = yield* patiently(client.submit(material))
+    const submitted = yield* EnrollmentClient.patiently(client.submit(material))
     if (submitted.state === "pending" && submitted.code !== null) {
       const { bot, code, expiresAtMillis, reviewUrl } = submitted
       yield* progress({ _tag: "WaitingForOwner", owner: roster.owner, bot, code, reviewUrl, expiresAtMillis })

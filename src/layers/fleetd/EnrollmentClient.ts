@@ -1,5 +1,5 @@
-// fleetd's way to crossfire before it has a credential: the enrollment group of the contract. It keeps nothing and retries
-// nothing.
+// fleetd's way to crossfire before it has a credential: the enrollment group of the contract. It keeps nothing; what is
+// asked again, and how often, is the caller's choice.
 import * as HttpApiClient from "@effect/platform/HttpApiClient"
 import { Duration, Effect, Redacted, Schema } from "effect"
 import { CrossfireApi } from "../../domain/api/Crossfire.ts"
@@ -72,6 +72,30 @@ const answered = <A, E extends { readonly _tag: string }>(operation: string, exc
     Effect.timeoutFail({ duration: deadline, onTimeout: () => unanswered(operation, late) })
   )
 }
+
+const maxTries = 6
+const firstRetryMillis = 1_000
+const maxRetryMillis = 60_000
+
+/** A few more tries of one request that went unanswered. */
+export const patiently = <A, E>(exchange: Effect.Effect<A, E | Unanswered>, tries = 1): Effect.Effect<
+  A,
+  Exclude<E, Unanswered> | Unanswered["unavailable"]
+> =>
+  Effect.catchAll(exchange, (error) => {
+    if (!(error instanceof Unanswered)) {
+      return Effect.fail(error as Exclude<E, Unanswered>)
+    }
+    if (tries >= maxTries || error.final) return Effect.fail(error.unavailable)
+    const waitMillis = Math.min(
+      Math.max(error.retryAfterMillis ?? 0, firstRetryMillis * 2 ** (tries - 1)),
+      maxRetryMillis
+    )
+    return Effect.zipRight(Effect.sleep(Duration.millis(waitMillis)), patiently(exchange, tries + 1))
+  })
+
+/** One try alone, for whoever wants to know how it is now. */
+export const once = <A, E>(exchange: Effect.Effect<A, E | Unanswered>) => patiently(exchange, maxTries)
 
 export const make = (serverUrl: string) =>
   Effect.gen(function*() {

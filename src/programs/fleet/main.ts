@@ -100,6 +100,27 @@ const enroll = Command.make("enroll", {
     })
   )).pipe(Command.withDescription("Enroll the agents of a roster file"))
 
+const check = Command.make("check", {
+  ...common,
+  roster: Args.text({ name: "ROSTER" }),
+  server: Options.text("server").pipe(
+    Options.withDescription("Ask this crossfire, too, whether it would take the names"),
+    Options.optional
+  )
+}, ({ json, root, roster, server }) =>
+  run(
+    json,
+    Effect.flatMap(Effect.promise(() => import("./Roster.ts")), (rosters) =>
+      rosters.check({ root, rosterPath: roster, serverUrl: Option.getOrNull(server) }))
+  )).pipe(
+    Command.withDescription("Check a roster file as fleet enroll would; nothing is reserved, filed or kept")
+  )
+
+const rosters = Command.make("roster").pipe(
+  Command.withDescription("Roster files: the agents of a fleet"),
+  Command.withSubcommands([check])
+)
+
 const up = Command.make("up", {
   ...common,
   takeOver: Options.boolean("take-over").pipe(
@@ -254,7 +275,7 @@ const credentials = Command.make("credentials").pipe(
 
 const fleet = Command.make("fleet").pipe(
   Command.withDescription("Run a fleet of coding agents"),
-  Command.withSubcommands([init, enroll, up, down, status, start, stop, send, deliveries, credentials])
+  Command.withSubcommands([init, rosters, enroll, up, down, status, start, stop, send, deliveries, credentials])
 )
 
 main("fleet", "0.1.0", fleet)
