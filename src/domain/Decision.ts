@@ -54,7 +54,7 @@ export const selects = (policy: ReadonlyArray<WakeSelection>, sender: Sender): b
         return (sender.kind === "person" && sender.active && sender.userId === entry.userId) ||
           (sender.kind === "agent" && sender.active && sender.ownerActive && sender.owner === entry.userId)
       case "agent":
-        return sender.kind === "agent" && sender.agentId === entry.agentId
+        return sender.kind === "agent" && sender.active && sender.agentId === entry.agentId
     }
   })
 

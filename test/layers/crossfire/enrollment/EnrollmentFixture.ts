@@ -12,13 +12,17 @@ import * as AgentAccounts from "../../../../src/layers/crossfire/enrollment/Agen
 import * as EnrollmentBot from "../../../../src/layers/crossfire/enrollment/EnrollmentBot.ts"
 import * as SqliteCredentials from "../../../../src/layers/crossfire/enrollment/SqliteCredentials.ts"
 import * as SqliteEnrollment from "../../../../src/layers/crossfire/enrollment/SqliteEnrollment.ts"
+import * as FleetLeases from "../../../../src/layers/crossfire/FleetLeases.ts"
+import * as SqliteFleetDirectory from "../../../../src/layers/crossfire/fleets/SqliteFleetDirectory.ts"
 import * as MemoryChanges from "../../../../src/layers/crossfire/people/MemoryChanges.ts"
 import * as MemoryRevocations from "../../../../src/layers/crossfire/people/MemoryRevocations.ts"
 import * as SqlitePeople from "../../../../src/layers/crossfire/people/SqlitePeople.ts"
 import * as SqliteAgents from "../../../../src/layers/crossfire/sqlite/SqliteAgents.ts"
+import * as SqliteDecisions from "../../../../src/layers/crossfire/sqlite/SqliteDecisions.ts"
 import * as SqliteInstance from "../../../../src/layers/crossfire/sqlite/SqliteInstance.ts"
 import * as SqliteLevelChanges from "../../../../src/layers/crossfire/sqlite/SqliteLevelChanges.ts"
 import * as SqliteWakePolicies from "../../../../src/layers/crossfire/sqlite/SqliteWakePolicies.ts"
+import * as SweepQueue from "../../../../src/layers/crossfire/SweepQueue.ts"
 import { hashOf, newSecret } from "../../../../src/layers/crypto/Secret.ts"
 import { migrate } from "../../../../src/layers/sqlite/Migrations.ts"
 import { open } from "../../../../src/layers/sqlite/SqliteDatabase.ts"
@@ -26,6 +30,7 @@ import { BotConversation } from "../../../../src/services/BotConversation.ts"
 import { Credentials } from "../../../../src/services/Credentials.ts"
 import { CrossfireDb } from "../../../../src/services/Database.ts"
 import { Enrollment } from "../../../../src/services/Enrollment.ts"
+import { FleetDirectory } from "../../../../src/services/FleetDirectory.ts"
 import { Matrix, type MatrixError } from "../../../../src/services/Matrix.ts"
 import { Outbound } from "../../../../src/services/Outbound.ts"
 import { People } from "../../../../src/services/People.ts"
@@ -42,6 +47,10 @@ export const webAddress = Layer.succeed(WebAddress, {
   homeserverUrl: "https://matrix.test",
   elementUrl: "https://element.test"
 })
+
+export const asAlice = Actor.Person({ userId: alice, role: "member" })
+export const asBob = Actor.Person({ userId: bob, role: "member" })
+export const asRoot = Actor.Person({ userId: root, role: "administrator" })
 
 export const scratch = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "enrollment-test-"))),
@@ -76,9 +85,11 @@ const services = (folder: string, options: Options, users: Array<string>, notice
     Layer.provide(Layer.merge(SqliteAgents.layer, SqliteInstance.layer))
   )
   return Layer.mergeAll(EnrollmentBot.layer, SqliteCredentials.layer, people).pipe(
-    Layer.provideMerge(enrollment),
+    Layer.provideMerge(Layer.merge(enrollment, SqliteFleetDirectory.layer)),
     Layer.provideMerge(SqliteWakePolicies.layer),
     Layer.provideMerge(Layer.mergeAll(SqliteLevelChanges.layer, AgentAccounts.layer)),
+    Layer.provideMerge(Layer.mergeAll(FleetLeases.layer, SqliteDecisions.layer, SweepQueue.layer)),
+    Layer.provide(SqliteInstance.layer),
     Layer.provideMerge(Layer.mergeAll(MemoryChanges.layer, MemoryRevocations.layer, webAddress)),
     Layer.provideMerge(Layer.mergeAll(database, matrix, outbound))
   )
@@ -117,6 +128,7 @@ export const start = (folder: string, options: Options = {}) =>
       users,
       say,
       enrollment: Context.get(context, Enrollment),
+      fleets: Context.get(context, FleetDirectory),
       credentials: Context.get(context, Credentials)
     }
   })
