@@ -1,15 +1,16 @@
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import { expect, it } from "@effect/vitest"
-import { Chunk, Effect, Fiber, Queue, Redacted, Schema, Stream, TestClock } from "effect"
+import { Chunk, Context, Effect, Fiber, Queue, Redacted, Schema, Stream, TestClock } from "effect"
 import { randomUUID } from "node:crypto"
 import { LeaseGrant, PageAnswer } from "../../../src/domain/api/Crossfire.ts"
 import { cursorAt } from "../../../src/domain/Cursor.ts"
-import { StreamToken } from "../../../src/domain/Ids.ts"
+import { FleetId, StreamToken } from "../../../src/domain/Ids.ts"
 import type { Level } from "../../../src/domain/Level.ts"
 import { levelStream } from "../../../src/layers/fleetd/LevelStream.ts"
 import type { LeaseStamp } from "../../../src/services/CrossfireClient.ts"
 import { Levels } from "../../../src/services/Levels.ts"
+import { Revocations } from "../../../src/services/Revocations.ts"
 import { Participations, takesPart } from "../../../src/services/store/Participations.ts"
 import { alice, bot, make, mallory, message, until, type World } from "../../layers/crossfire/World.ts"
 import { agentToken, call, credentials, fleetToken, hsToken, root, serve, stampHeaders } from "./Crossfire.ts"
@@ -40,6 +41,7 @@ const levels = (url: string, stamp: LeaseStamp) =>
         baseUrl: url,
         client: HttpClient.withScope(client),
         token: Effect.succeed(Redacted.make(fleetToken)),
+        isReplaced: () => Effect.succeed(false),
         stamp
       }).pipe(Stream.runForEach((level) => Queue.offer(seen, level)))
     )
@@ -214,38 +216,40 @@ it.scopedLive("[R-05] a fleet's notice reaches its owner once; the health page t
     expect(room).toBeDefined()
   }))
 
+/** The stream as it comes over the wire. */
+const openLevels = (url: string, stamp: LeaseStamp) =>
+  Effect.gen(function*() {
+    const chunks = yield* Queue.unbounded<string>()
+    const response = yield* Effect.promise(() =>
+      fetch(`${url}/v1/fleet/levels`, {
+        headers: { authorization: `Bearer ${fleetToken}`, ...stampHeaders(stamp) }
+      })
+    )
+    expect(response.headers.get("content-type")).toContain("text/event-stream")
+    const { body } = response
+    if (body === null) return yield* Effect.dieMessage("no body")
+    const fiber = yield* Effect.forkScoped(
+      Stream.fromReadableStream(() => body, () => "cut" as const).pipe(
+        Stream.decodeText(),
+        Stream.runForEach((text) => Queue.offer(chunks, text)),
+        Effect.ignore
+      )
+    )
+    return { chunks, fiber }
+  })
+const takeUntil = (chunks: Queue.Queue<string>, text: string) =>
+  until(
+    text,
+    Effect.map(Queue.takeAll(chunks), (all) => Chunk.toReadonlyArray(all).join("").includes(text))
+  )
+
 it.scoped(
   "a level stream opens at once, beats every 15 seconds, and ends when the lease was not renewed or the token went",
   () =>
     Effect.gen(function*() {
       const { url, world, writer } = yield* served
       const stamp = yield* acquire(url)
-      const open = Effect.gen(function*() {
-        const chunks = yield* Queue.unbounded<string>()
-        const response = yield* Effect.promise(() =>
-          fetch(`${url}/v1/fleet/levels`, {
-            headers: { authorization: `Bearer ${fleetToken}`, ...stampHeaders(stamp) }
-          })
-        )
-        expect(response.headers.get("content-type")).toContain("text/event-stream")
-        const { body } = response
-        if (body === null) return yield* Effect.dieMessage("no body")
-        const fiber = yield* Effect.forkScoped(
-          Stream.fromReadableStream(() => body, () => "cut" as const).pipe(
-            Stream.decodeText(),
-            Stream.runForEach((text) => Queue.offer(chunks, text)),
-            Effect.ignore
-          )
-        )
-        return { chunks, fiber }
-      })
-      const takeUntil = (chunks: Queue.Queue<string>, text: string) =>
-        until(
-          text,
-          Effect.map(Queue.takeAll(chunks), (all) => Chunk.toReadonlyArray(all).join("").includes(text))
-        )
-
-      const first = yield* open
+      const first = yield* openLevels(url, stamp)
       yield* takeUntil(first.chunks, "data: ")
       yield* TestClock.adjust("15 seconds")
       yield* takeUntil(first.chunks, ": beat")
@@ -256,7 +260,7 @@ it.scoped(
       yield* Fiber.join(first.fiber)
 
       yield* call(url, "/v1/fleet/lease/renew", { token: fleetToken, headers: stampHeaders(stamp) })
-      const second = yield* open
+      const second = yield* openLevels(url, stamp)
       yield* takeUntil(second.chunks, "data: ")
       yield* world.db.transaction(
         world.sql`UPDATE fleet SET token_hash = 'revoked' WHERE fleet_id = ${writer.fleetId}`
@@ -266,3 +270,26 @@ it.scoped(
     }),
   60_000
 )
+
+it.scopedLive("[A12] a level stream ends at once when its fleet's credential is over, and no other fleet's does", () =>
+  Effect.gen(function*() {
+    const { context, url, world, writer } = yield* served
+    const stamp = yield* acquire(url)
+    const { chunks, fiber } = yield* openLevels(url, stamp)
+    yield* takeUntil(chunks, "data: ")
+    const revocations = Context.get(context, Revocations)
+    yield* revocations.announce([{ fleet: FleetId.make(randomUUID()) }, { agent: writer.agentId }])
+    yield* Effect.flatMap(Levels, (all) => all.changed([writer.agentId])).pipe(Effect.provide(context))
+    yield* takeUntil(chunks, "data: ")
+    yield* world.db.transaction(
+      world.sql`UPDATE fleet SET token_hash = 'revoked' WHERE fleet_id = ${writer.fleetId}`
+    )
+    yield* revocations.announce([{ fleet: writer.fleetId }])
+    yield* Fiber.join(fiber).pipe(Effect.timeout("5 seconds"))
+    const again = yield* call(url, "/v1/fleet/levels", {
+      method: "GET",
+      token: fleetToken,
+      headers: stampHeaders(stamp)
+    })
+    expect(again.status).toBe(401)
+  }))
