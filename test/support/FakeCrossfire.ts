@@ -7,7 +7,7 @@ import { OpenWake } from "../../src/domain/Decision.ts"
 import { AgentId, EventId, Generation, Incarnation, RoomId, StreamToken, UserId } from "../../src/domain/Ids.ts"
 import { Level, LevelRoom, RoomRecord } from "../../src/domain/Level.ts"
 import { RegisteredName } from "../../src/domain/Roster.ts"
-import { CrossfireClient } from "../../src/services/CrossfireClient.ts"
+import { CredentialRefused, CrossfireClient } from "../../src/services/CrossfireClient.ts"
 import type { OutgoingMessage } from "../../src/services/FleetOutbox.ts"
 
 export const alice = UserId.make("@alice:test")
@@ -20,6 +20,12 @@ export interface FakeCrossfire {
   readonly acknowledgments: ReadonlyArray<Acknowledgment>
   readonly sent: ReadonlyArray<OutgoingMessage>
   readonly notices: ReadonlyArray<string>
+  /** What the levels say of the agent from now on. */
+  readonly become: (name: string, standing?: Level["standing"]) => Effect.Effect<void>
+  /** A level as it comes, of whichever agent. */
+  readonly tell: (change: Partial<Level>) => Effect.Effect<void>
+  /** Whose credential is not accepted at the moment. */
+  readonly refused: { fleet: boolean; agent: boolean }
   /** Someone else took the lease: everything under an older generation is refused. */
   readonly takeLease: Effect.Effect<void>
 }
@@ -35,12 +41,17 @@ export const make = (agentId: AgentId) =>
     const levels = yield* Mailbox.make<Level>()
     let number = 1
     let generation = 0
+    let name = RegisteredName.make("editor")
+    let standing: Level["standing"] = "active"
+    const refused = { fleet: false, agent: false }
+    const refusedAs = (whose: keyof typeof refused) =>
+      Effect.suspend(() => refused[whose] ? new CredentialRefused({ operation: "anything" }) : Effect.void)
 
     const level = () =>
       new Level({
         agentId,
-        name: RegisteredName.make("editor"),
-        standing: "active",
+        name,
+        standing,
         incarnation,
         number,
         authorityRevision: 1,
@@ -67,9 +78,16 @@ export const make = (agentId: AgentId) =>
 
     const client = CrossfireClient.of({
       acquireLease: () =>
-        Effect.sync(() => ({ generation: Generation.make(++generation), incarnation, lastsMillis: 30_000 })),
+        Effect.zipRight(
+          refusedAs("fleet"),
+          Effect.sync(() => ({ generation: Generation.make(++generation), incarnation, lastsMillis: 30_000 }))
+        ),
       renewLease: (stamp) =>
-        Effect.as(fenced(stamp.generation), { generation: stamp.generation, incarnation, lastsMillis: 30_000 }),
+        Effect.as(Effect.zipRight(refusedAs("fleet"), fenced(stamp.generation)), {
+          generation: stamp.generation,
+          incarnation,
+          lastsMillis: 30_000
+        }),
       releaseLease: () => Effect.void,
       levels: () => Stream.concat(Stream.sync(level), Mailbox.toStream(levels)),
       boundary: (stamp) =>
@@ -77,7 +95,7 @@ export const make = (agentId: AgentId) =>
           Effect.map(({ value }) => value)
         ),
       page: (stamp, _agentId, request) =>
-        Effect.map(fenced(stamp.generation), () => {
+        Effect.map(Effect.zipRight(refusedAs("agent"), fenced(stamp.generation)), () => {
           if (request.direction === "backward") return { records: [], end: null }
           const from = Number(request.from.slice(1))
           const to = Number(request.to?.slice(1) ?? records.length)
@@ -87,6 +105,7 @@ export const make = (agentId: AgentId) =>
         }),
       acknowledge: (stamp, _agentId, acknowledgment) =>
         Effect.gen(function*() {
+          yield* refusedAs("agent")
           yield* fenced(stamp.generation)
           acknowledgments.push(acknowledgment)
           for (const { eventId } of acknowledgment.delivered) closed.add(eventId)
@@ -98,7 +117,13 @@ export const make = (agentId: AgentId) =>
           sent.push(message)
           return { status: "sent" as const, eventId: EventId.make(`$sent-${sent.length}`) }
         }),
-      rotateCredentials: () => Effect.dieMessage("nobody rotates here"),
+      rotateCredentials: (stamp, under, { agentTokens }) =>
+        Effect.gen(function*() {
+          if (under !== null) return yield* new CredentialRefused({ operation: "replace the credentials" })
+          yield* fenced(stamp.generation)
+          refused.agent = false
+          return agentTokens.size
+        }),
       notice: (stamp, _operationId, text) =>
         Effect.map(fenced(stamp.generation), () => {
           notices.push(text)
@@ -133,6 +158,14 @@ export const make = (agentId: AgentId) =>
       acknowledgments,
       sent,
       notices,
+      become: (next, as = "active") =>
+        Effect.suspend(() => {
+          name = RegisteredName.make(next)
+          standing = as
+          return announce
+        }),
+      tell: (change) => levels.offer(new Level({ ...level(), ...change })),
+      refused,
       takeLease: Effect.sync(() => {
         generation++
       })

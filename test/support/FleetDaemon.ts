@@ -8,6 +8,7 @@ import { defaultLimits } from "../../src/layers/fleetd/ReceiverLimits.ts"
 import { claimRoot } from "../../src/layers/fleetd/sqlite/SqliteRoot.ts"
 import { type MemoryEngines } from "../../src/layers/memory/MemoryEngine.ts"
 import { Controller } from "../../src/services/Controller.ts"
+import type { CredentialRotation } from "../../src/services/CredentialRotation.ts"
 import type { CrossfireClient } from "../../src/services/CrossfireClient.ts"
 import { DirectInputs } from "../../src/services/DirectInputs.ts"
 import { FleetRegistry } from "../../src/services/FleetRegistry.ts"
@@ -57,7 +58,7 @@ export const start = (options: {
       ),
       scope
     )
-    const run = <A, E>(effect: Effect.Effect<A, E, Controller | DirectInputs | FleetRegistry>) =>
+    const run = <A, E>(effect: Effect.Effect<A, E, Controller | CredentialRotation | DirectInputs | FleetRegistry>) =>
       Effect.provide(effect, context)
     return { run, stop: Scope.close(scope, Exit.void) }
   })
