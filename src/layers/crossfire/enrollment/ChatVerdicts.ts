@@ -20,10 +20,15 @@ export const make = Effect.gen(function*() {
   const enrollments = EnrollmentRows.make(database)
   const identities = IdentityRows.make(database)
 
+  /** Whoever was deactivated decides nothing, their own requests included. */
+  const mayAct = (user: UserId) => Effect.map(identities.personRole(user), Option.isSome)
+
   const review: typeof Enrollment.Service.review = (code, reader, roomId) =>
     transaction(Effect.gen(function*() {
       const row = yield* enrollments.byCode(code)
-      if (Option.isNone(row) || row.value.owner !== reader) return { _tag: "Unknown" as const }
+      if (Option.isNone(row) || row.value.owner !== reader || !(yield* mayAct(reader))) {
+        return { _tag: "Unknown" as const }
+      }
       const { enrollmentId, expiresAtMillis, owner, roster } = row.value
       const state = yield* stateOf(row.value)
       if (state !== "pending") return { _tag: "Stands" as const, state }
@@ -40,7 +45,7 @@ export const make = Effect.gen(function*() {
       const row = yield* enrollments.byCode(code)
       if (Option.isNone(row)) return { _tag: "Unknown" as const }
       const { enrollmentId, owner, shownRoom } = row.value
-      const standing = { owner: owner === by, administrator: yield* isAdministrator(by) }
+      const standing = { owner: owner === by && (yield* mayAct(by)), administrator: yield* isAdministrator(by) }
       const outcome = judge(verdict, standing, yield* stateOf(row.value), shownRoom === roomId)
       if (outcome._tag !== "Approve" && outcome._tag !== "Reject") return outcome
       const nowMillis = yield* Clock.currentTimeMillis
