@@ -65,7 +65,8 @@ export const theme = createTheme({
   headings: { fontWeight: "640" },
   cursorType: "pointer",
   respectReducedMotion: true,
-  focusRing: "auto"
+  focusRing: "auto",
+  components: { Modal: { defaultProps: { padding: "lg", radius: "lg" } } }
 })
 
 export const variables: CSSVariablesResolver = () => ({

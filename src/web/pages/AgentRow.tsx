@@ -36,6 +36,7 @@ export const AgentRow = ({ agent, fleet }: { readonly agent: AgentView; readonly
         <span className="agent-shown">
           shown as <Outside text={agent.displayName} />
         </span>
+        {agent.mayInviteAgents ? <span className="agent-may">May invite agents</span> : null}
       </div>
       <div className="agent-id">
         <UserIdText userId={agent.userId} />
@@ -55,7 +56,6 @@ export const AgentRow = ({ agent, fleet }: { readonly agent: AgentView; readonly
       </div>
       <div className="agent-facts">
         <Badge variant="default" radius="sm" tt="none">{engines[agent.engine]}</Badge>
-        {agent.mayInviteAgents ? <Badge variant="light" radius="sm" tt="none">May invite agents</Badge> : null}
       </div>
       <div className="agent-state">{stateOf(agent, fleet)}</div>
       {agent.standing === "retired" ? <span /> : (
@@ -74,7 +74,7 @@ export const AgentRow = ({ agent, fleet }: { readonly agent: AgentView; readonly
             </Menu.Item>
             <Menu.Divider />
             <Menu.Item
-              color="red"
+              className="danger-item"
               leftSection={<IconKeyOff size={16} stroke={1.7} aria-hidden />}
               disabled={agent.credential === "revoked"}
               onClick={revoke.open}
@@ -82,7 +82,7 @@ export const AgentRow = ({ agent, fleet }: { readonly agent: AgentView; readonly
               Revoke credential
             </Menu.Item>
             <Menu.Item
-              color="red"
+              className="danger-item"
               leftSection={<IconArchive size={16} stroke={1.7} aria-hidden />}
               onClick={retire.open}
             >

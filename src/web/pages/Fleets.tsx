@@ -12,7 +12,7 @@ import type { AgentView, FleetView } from "../../domain/api/Management.ts"
 import { useAct } from "../Act.ts"
 import { Api, fleets } from "../Api.ts"
 import { AskDialog } from "../parts/AskDialog.tsx"
-import { CopyLine } from "../parts/Copy.tsx"
+import { CopyBlock, CopyLine } from "../parts/Copy.tsx"
 import { sayDone } from "../parts/Done.ts"
 import { Empty } from "../parts/Empty.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
@@ -25,7 +25,21 @@ import { AgentRow } from "./AgentRow.tsx"
 /** From so many agents on, a field to find one. */
 const filterFrom = 8
 
-const Newcomer = () => (
+const exampleRoster = (owner: string): string =>
+  [
+    "fleet = \"workshop\"",
+    `owner = "${owner}"`,
+    "",
+    "[[agent]]",
+    "key = \"editor\"",
+    "name = \"editor\"",
+    "engine = \"codex\"",
+    "model = \"MODEL\"",
+    "work_folder = \"~/work/editor\"",
+    "instructions = \"Check every draft before it leaves.\""
+  ].join("\n")
+
+const Newcomer = ({ userId }: { readonly userId: string }) => (
   <Empty icon={IconStack2} title="No fleet yet">
     <p>A fleet is a set of coding agents that run on a machine of yours. To bring one here, on that machine:</p>
     <ol className="steps">
@@ -33,7 +47,8 @@ const Newcomer = () => (
         Make the fleet’s folder: <CopyLine text="fleet init" what="the command" />
       </li>
       <li>
-        Write which agents it has into a roster, starting from the example in its folder.
+        Write its agents into a file <code>roster.toml</code>, one entry each. Name a model that your engine offers.
+        <CopyBlock text={exampleRoster(userId)} what="the example of a roster" />
       </li>
       <li>
         Ask for them to be taken in:{" "}
@@ -116,7 +131,7 @@ const FleetCard = ({ fleet, sought }: { readonly fleet: FleetView; readonly soug
           </Menu.Target>
           <Menu.Dropdown>
             <Menu.Item
-              color="red"
+              className="danger-item"
               leftSection={<IconKeyOff size={16} stroke={1.7} aria-hidden />}
               disabled={fleet.credential === "revoked"}
               onClick={dialog.open}
@@ -153,7 +168,7 @@ const List = ({ views }: { readonly views: ReadonlyArray<FleetView> }) => {
   const agents = views.reduce((sum, fleet) => sum + fleet.agents.length, 0)
   const own = views.filter(({ owner }) => owner === userId)
   const others = views.filter(({ owner }) => owner !== userId)
-  if (views.length === 0) return <Newcomer />
+  if (views.length === 0) return <Newcomer userId={userId} />
   const found = agents -
     views.reduce(
       (sum, fleet) => sum + fleet.agents.filter((agent) => sought !== "" && !matches(agent, sought)).length,

@@ -151,7 +151,7 @@ const Row = ({ person }: { readonly person: PersonView }) => {
           {person.active
             ? (
               <Menu.Item
-                color="red"
+                className="danger-item"
                 leftSection={<IconUserOff size={16} stroke={1.7} aria-hidden />}
                 onClick={() => setAsked("deactivate")}
               >
@@ -242,7 +242,7 @@ export const People = () => {
       act={role === "administrator"
         ? (
           <Button leftSection={<IconUserPlus size={17} stroke={1.7} aria-hidden />} onClick={add.open}>
-            Make somebody known
+            Add somebody
           </Button>
         )
         : undefined}

@@ -10,7 +10,7 @@ const words: Readonly<Record<RequestView["state"], readonly [Tone, string]>> = {
   expired: ["quiet", "Expired"]
 }
 
-export const RequestStateText = ({ state }: { readonly state: RequestView["state"] }) => {
+export const RequestStateText = ({ own, state }: { readonly state: RequestView["state"]; readonly own: boolean }) => {
   const [tone, text] = words[state]
-  return <State tone={tone} text={text} />
+  return <State tone={tone} text={own && state === "pending" ? "Waits for you" : text} />
 }

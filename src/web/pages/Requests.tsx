@@ -38,7 +38,7 @@ const Row = ({ request }: { readonly request: RequestView }) => {
           </span>
         </span>
         <span className="request-side">
-          <RequestStateText state={request.state} />
+          <RequestStateText state={request.state} own={request.owner === userId} />
           <span className="fine">
             filed <When millis={request.createdAtMillis} />, until <When millis={request.expiresAtMillis} />
           </span>

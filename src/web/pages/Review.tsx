@@ -48,7 +48,11 @@ const Approve = ({ request }: { readonly request: RequestDetail }) => {
       <TextInput
         ref={field}
         label="The code"
-        description="As `fleet enroll` shows it on the machine where you started it. Nobody else can know it."
+        description={
+          <>
+            As <code>fleet enroll</code> shows it where you started it. Nobody else sees it.
+          </>
+        }
         placeholder="XXXX-XXXX"
         value={code}
         maxLength={40}
@@ -193,7 +197,7 @@ const Whole = ({ request }: { readonly request: RequestDetail }) => (
       <div>
         <dt>State</dt>
         <dd>
-          <RequestStateText state={request.state} />
+          <RequestStateText state={request.state} own={request.mayApprove} />
         </dd>
       </div>
       <div>

@@ -140,7 +140,7 @@ const Entry = ({ agent, index, request }: {
             Instructions
             {instructions === "" ? null : (
               <span className="fine">
-                {` ${lines === 1 ? "1 line" : `${lines} lines`}, ${instructions.length} characters`}
+                {` · ${lines === 1 ? "1 line" : `${lines} lines`}, ${instructions.length} characters`}
               </span>
             )}
           </dt>

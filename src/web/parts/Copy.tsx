@@ -19,6 +19,13 @@ export const CopyIcon = ({ text, what }: { readonly text: string; readonly what:
   </CopyButton>
 )
 
+export const CopyBlock = ({ text, what }: { readonly text: string; readonly what: string }) => (
+  <div className="copy-block">
+    <pre><Outside text={text} keep={"\n"} /></pre>
+    <CopyIcon text={text} what={what} />
+  </div>
+)
+
 export const CopyLine = ({ text, what }: { readonly text: string; readonly what: string }) => (
   <div className="copy-line">
     <code>

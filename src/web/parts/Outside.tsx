@@ -12,9 +12,14 @@ const Pieces = ({ keep, text }: { readonly text: string; readonly keep: string }
       )
   )
 
-export const Outside = ({ className, text }: { readonly text: string; readonly className?: string }) => (
+export const Outside = ({ className, keep = "", text }: {
+  readonly text: string
+  readonly className?: string
+  /** Characters that have a place here. */
+  readonly keep?: string
+}) => (
   <bdi className={className}>
-    <Pieces text={text} keep="" />
+    <Pieces text={text} keep={keep} />
   </bdi>
 )
 

@@ -55,7 +55,6 @@ export const Navigation = ({ leave }: { readonly leave: () => void }) => {
     <div className="rail-inner">
       <div className="rail-head">
         <Mark />
-        <Scheme />
       </div>
       <nav aria-label="Pages">
         <ul className="ways">
@@ -82,16 +81,19 @@ export const Navigation = ({ leave }: { readonly leave: () => void }) => {
           <UserIdText userId={userId} />
         </p>
         {signOut.problem === null ? null : <ProblemNote problem={signOut.problem} />}
-        <Button
-          variant="default"
-          size="xs"
-          fullWidth
-          loading={signOut.busy}
-          leftSection={<IconLogout size={15} stroke={1.7} aria-hidden />}
-          onClick={() => void leaveForGood()}
-        >
-          Sign out
-        </Button>
+        <div className="rail-acts">
+          <Button
+            variant="default"
+            size="xs"
+            fullWidth
+            loading={signOut.busy}
+            leftSection={<IconLogout size={15} stroke={1.7} aria-hidden />}
+            onClick={() => void leaveForGood()}
+          >
+            Sign out
+          </Button>
+          <Scheme />
+        </div>
       </div>
     </div>
   )

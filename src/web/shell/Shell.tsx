@@ -45,7 +45,8 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
         opened={opened}
         onClose={menu.close}
         size={280}
-        title="Menu"
+        title={<Mark />}
+        aria-label="Menu"
         closeButtonProps={{ "aria-label": "Close the menu" }}
         className="rail-drawer"
       >
