@@ -2,9 +2,10 @@
 // half-done. What is wrong with machines and folders stands in BadStart.
 import { expect, layer as withLayer } from "@effect/vitest"
 import { Effect, Schedule, Schema } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { type RoomId, UserId } from "../../src/domain/Ids.ts"
+import { passwordPath } from "../../src/layers/crossfire/people/PersonAccount.ts"
 import { type Person, signIn, textOf } from "../../src/programs/demo/Person.ts"
 import { approve, chatWith } from "../../src/programs/demo/Stage.ts"
 import * as AnotherFleet from "./AnotherFleet.ts"
@@ -203,7 +204,11 @@ withLayer(layer, { timeout: "240 seconds", excludeTestServices: true })("on a ru
         const before = AnotherFleet.knownTo(stage)
         const added = yield* crossfire("person", "add", "bob", "--data", stage.dataFolder)
         expect([added.code, added.stderr]).toStrictEqual([0, ""])
-        const bob = yield* signIn(stage.homeserver, "bob", /shown this once: (\S+)/u.exec(added.stdout)?.[1] ?? "")
+        const passwordFile = passwordPath(stage.dataFolder, "bob")
+        expect(added.stdout).toContain(passwordFile)
+        const password = readFileSync(passwordFile, "utf8").trim()
+        expect(added.stdout).not.toContain(password)
+        const bob = yield* signIn(stage.homeserver, "bob", password)
         const file = (name: string, owner: string) =>
           Effect.gen(function*() {
             const other = yield* AnotherFleet.make(stage, name)
@@ -247,7 +252,7 @@ withLayer(layer, { timeout: "240 seconds", excludeTestServices: true })("on a ru
       Effect.gen(function*() {
         const { folder } = yield* SharedStage
         const data = join(folder, "damaged")
-        const made = yield* crossfire("init", "--data", data)
+        const made = yield* crossfire("init", "--admin", "ann", "--data", data)
         expect(made.code).toBe(0)
         expect(made.stdout).toContain(`crossfire serve --data ${data}`)
         const path = join(data, "crossfire.toml")

@@ -44,17 +44,19 @@ export const fleet = (...args: ReadonlyArray<string>) => run(binary("fleet"), ar
 export const crossfire = (...args: ReadonlyArray<string>) => run(binary("crossfire"), args)
 
 /** A port of this machine that something listens on until the scope closes, or until it is let go. */
-export const takenPort = Effect.acquireRelease(
-  Effect.async<{ readonly port: number; readonly release: Effect.Effect<void> }>((resume) => {
-    const server = createServer((connection) => void connection.destroy())
-    const release = Effect.async<void>((done) => void server.close(() => done(Effect.void)))
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      resume(Effect.succeed({ port: typeof address === "object" && address !== null ? address.port : 0, release }))
-    })
-  }),
-  ({ release }) => release
-)
+export const takenAt = (port: number) =>
+  Effect.acquireRelease(
+    Effect.async<{ readonly port: number; readonly release: Effect.Effect<void> }>((resume) => {
+      const server = createServer((connection) => void connection.destroy())
+      const release = Effect.async<void>((done) => void server.close(() => done(Effect.void)))
+      server.listen(port, "127.0.0.1", () => {
+        const address = server.address()
+        resume(Effect.succeed({ port: typeof address === "object" && address !== null ? address.port : 0, release }))
+      })
+    }),
+    ({ release }) => release
+  )
+export const takenPort = takenAt(0)
 
 const readStatus = Schema.decodeUnknown(Schema.parseJson(FleetStatus))
 

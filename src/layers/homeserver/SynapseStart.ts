@@ -11,7 +11,7 @@ export class SynapseMissing extends Schema.TaggedError<SynapseMissing>()("Synaps
 
 export class PortInUse extends Schema.TaggedError<PortInUse>()("PortInUse", { port: Schema.Int }) {
   override get message(): string {
-    return `Another program listens on 127.0.0.1:${this.port}, where the homeserver is to answer. End that program, or set homeserver.port in crossfire.toml`
+    return `Another program listens on 127.0.0.1:${this.port}, where the homeserver is to answer. End that program, or set homeserver.port in crossfire.toml (at \`crossfire init\`: --homeserver-port)`
   }
 }
 

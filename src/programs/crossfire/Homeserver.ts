@@ -8,11 +8,15 @@ import type { ServerSettings } from "../../layers/crossfire/ServerSettings.ts"
 import * as AwaitedProcess from "../../layers/homeserver/AwaitedProcess.ts"
 import * as HomeserverRegistration from "../../layers/homeserver/HomeserverRegistration.ts"
 import * as ManagedSynapse from "../../layers/homeserver/ManagedSynapse.ts"
+import * as PersonAccounts from "../../layers/homeserver/PersonAccounts.ts"
 import type { FolderUnusable, Registration } from "../../layers/homeserver/Registration.ts"
 import type { ServerNameFixed } from "../../layers/homeserver/SynapseFolder.ts"
+import * as SynapseRegistrationTokens from "../../layers/homeserver/SynapseRegistrationTokens.ts"
 import type { StartFailed } from "../../layers/homeserver/SynapseStart.ts"
 import type { HomeserverAccess } from "../../layers/matrix/Masquerade.ts"
 import { HomeserverProcess } from "../../services/HomeserverProcess.ts"
+import type { PersonAccounts as Accounts } from "../../services/PersonAccounts.ts"
+import type { RegistrationTokens } from "../../services/RegistrationTokens.ts"
 import type { Installation } from "./Installation.ts"
 
 /** The application service's ID in its registration. */
@@ -47,8 +51,9 @@ type NotRunning = StartFailed | Effect.Effect.Error<ReturnType<typeof checked>>
 export interface PreparedHomeserver {
   readonly access: HomeserverAccess
   readonly hsToken: Redacted.Redacted
-  /** With it accounts are made; a homeserver of your own keeps its to itself. */
-  readonly registrationSharedSecret: Option.Option<Redacted.Redacted>
+  /** Makes people's accounts; none for a homeserver of your own, where they are made as always. */
+  readonly accounts: Option.Option<Layer.Layer<Accounts>>
+  readonly tokens: Layer.Layer<RegistrationTokens>
   /** The service, from before it runs. */
   readonly process: Layer.Layer<HomeserverProcess>
   /** Starts it; to be built when crossfire listens. */
@@ -74,7 +79,8 @@ export const prepare = (
       return {
         access,
         hsToken: tokens.hsToken,
-        registrationSharedSecret: Option.none<Redacted.Redacted>(),
+        accounts: Option.none(),
+        tokens: SynapseRegistrationTokens.layerElsewhere,
         process: Layer.succeed(HomeserverProcess, awaited.process),
         running: Layer.scopedDiscard(
           Effect.flatMap(HomeserverRegistration.make(access), awaited.started).pipe(
@@ -96,10 +102,15 @@ export const prepare = (
       launcher: join(root, "homeserver/launch.py")
     })
     const awaited = yield* AwaitedProcess.make(prepared.access)
+    const secret = {
+      baseUrl: prepared.access.baseUrl,
+      registrationSharedSecret: prepared.registrationSharedSecret
+    }
     return {
       access: prepared.access,
       hsToken: prepared.hsToken,
-      registrationSharedSecret: Option.some(prepared.registrationSharedSecret),
+      accounts: Option.some(PersonAccounts.layer(secret)),
+      tokens: SynapseRegistrationTokens.layer({ ...secret, folder: prepared.config.folder }),
       process: Layer.succeed(HomeserverProcess, awaited.process),
       running: Layer.scopedDiscard(Effect.flatMap(ManagedSynapse.start(prepared), awaited.started))
     }

@@ -1,18 +1,28 @@
-// `crossfire init`: a private data folder with its settings. It starts nothing, and changes nothing that is there already.
-import { Effect, Schema } from "effect"
+// `crossfire init`: a private data folder with its settings and the first administrator. It changes nothing of a folder that
+// is whole already, and leaves nothing running.
+import { Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { existsSync } from "node:fs"
+import { UserId } from "../../domain/Ids.ts"
+import { registrationGate } from "../../domain/Signup.ts"
 import * as HomeserverTokens from "../../layers/crossfire/HomeserverTokens.ts"
+import { makeKnown } from "../../layers/crossfire/people/OperatorWord.ts"
+import * as PersonAccount from "../../layers/crossfire/people/PersonAccount.ts"
+import { storedPolicy } from "../../layers/crossfire/people/SqliteSignup.ts"
 import { settingsPath } from "../../layers/crossfire/ServerSettings.ts"
 import * as ServerSettings from "../../layers/crossfire/ServerSettings.ts"
 import { steps } from "../../layers/homeserver/HomeserverRegistration.ts"
 import { privateFile, privateFolder, writeRegistration } from "../../layers/homeserver/Registration.ts"
-import { registrationOf, registrationPath } from "./Homeserver.ts"
+import { AccountNameInvalid } from "../../services/PersonAccounts.ts"
+import { RegistrationTokens } from "../../services/RegistrationTokens.ts"
+import { database, people } from "./Database.ts"
+import { prepare, registrationOf, registrationPath } from "./Homeserver.ts"
+import { type Installation, root } from "./Installation.ts"
 
 export class AlreadyInitialized extends Schema.TaggedError<AlreadyInitialized>()("AlreadyInitialized", {
   path: Schema.String
 }) {
   override get message(): string {
-    return `${this.path} is there already and was not changed. Edit it, or use another folder with --data`
+    return `${this.path} is there already and was not changed. Edit it, or use another folder with --data. While crossfire runs there, another administrator is made with: crossfire person add NAME --admin`
   }
 }
 
@@ -68,36 +78,107 @@ export const settingsFile = ({ homeserver, httpPort, serverName }: InitOptions):
     ""
   ].join("\n")
 
-/** Answers what is to be done next. */
-export const init = (options: InitOptions) =>
+const settingsOf = ({ homeserver, httpPort, serverName }: InitOptions): ServerSettings.ServerSettings => ({
+  server_name: serverName,
+  element_url: "https://app.element.io",
+  http: { port: httpPort, trusted_proxies: [] },
+  homeserver: homeserver.mode === "managed"
+    ? { mode: "managed", settings: {}, ...homeserver.port === null ? {} : { port: homeserver.port } }
+    : {
+      mode: "own",
+      url: homeserver.url,
+      ...homeserver.pushUrl === null ? {} : { push_url: homeserver.pushUrl }
+    }
+})
+
+export const notYetThere = (data: string): Effect.Effect<void, AlreadyInitialized> =>
+  Effect.suspend(() => {
+    const path = settingsPath(data)
+    return existsSync(path) ? Effect.fail(new AlreadyInitialized({ path })) : Effect.void
+  })
+
+/** The tokens and the registration of a homeserver of your own; new ones whenever it is done again. */
+const registered = (options: InitOptions) =>
   Effect.gen(function*() {
     const { data, homeserver } = options
-    const path = settingsPath(data)
-    if (yield* Effect.sync(() => existsSync(path))) return yield* new AlreadyInitialized({ path })
+    if (homeserver.mode === "managed") return null
+    const tokens = yield* HomeserverTokens.make(data)
+    const registration = registrationOf(settingsOf(options), homeserver.pushUrl ?? undefined, tokens)
+    yield* writeRegistration(registrationPath(data), registration)
+    return steps(registrationPath(data), registration)
+  })
+
+/** The folder alone, without anybody in it. */
+export const makeFolder = (options: InitOptions) =>
+  Effect.gen(function*() {
+    yield* notYetThere(options.data)
+    yield* privateFolder(options.data)
+    const told = yield* registered(options)
+    yield* privateFile(settingsPath(options.data), settingsFile(options))
+    return told
+  })
+
+export interface FirstAdministrator {
+  /** The local part of the user ID. */
+  readonly name: string
+  /** None: one is made. */
+  readonly password: Option.Option<Redacted.Redacted>
+}
+
+/** The homeserver runs for the moment: the account, and the one that makes registration tokens later, are made there. */
+const administrator = (installation: Installation, { name, password }: FirstAdministrator) =>
+  Effect.gen(function*() {
+    yield* PersonAccount.checkName(name)
+    const userId = yield* Effect.mapError(
+      Schema.decode(UserId)(`@${name}:${installation.settings.server_name}`),
+      () => new AccountNameInvalid({ localpart: name, reason: "characters" })
+    )
+    const homeserver = yield* prepare(installation, registrationGate(yield* storedPolicy))
+    if (Option.isNone(homeserver.accounts)) {
+      yield* makeKnown(userId, "administrator")
+      return { userId, account: null }
+    }
+    yield* Layer.build(homeserver.running)
+    const account = yield* PersonAccount.ensure({ data: installation.data, localpart: name, password }).pipe(
+      Effect.provide(homeserver.accounts.value)
+    )
+    yield* makeKnown(userId, "administrator")
+    yield* Effect.provide(Effect.flatMap(RegistrationTokens, ({ states }) => states), homeserver.tokens)
+    return { userId, account }
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(Layer.provideMerge(people(installation), database(installation.data)))
+  )
+
+/**
+ * The folder with its first administrator. The settings come last and say that it is whole: what was cut off before can be
+ * done again, and goes on with what stands there.
+ */
+export const init = (options: InitOptions, first: FirstAdministrator) =>
+  Effect.gen(function*() {
+    const { data } = options
+    yield* notYetThere(data)
     yield* privateFolder(data)
-    const written = `Settings are in ${path}.`
-    if (homeserver.mode === "managed") {
-      yield* privateFile(path, settingsFile(options))
-      return [
-        written,
-        `Start crossfire with: crossfire serve --data ${data}`,
-        `Then make the first person: crossfire person add NAME --admin --data ${data}`
+    const installation: Installation = { data, settings: settingsOf(options), root }
+    const forHomeserver = yield* registered(options)
+    const { account, userId } = yield* administrator(installation, first)
+    yield* privateFile(settingsPath(data), settingsFile(options))
+    const who = account === null ? [] : PersonAccount.told(userId, account)
+    return {
+      json: {
+        settings: settingsPath(data),
+        administrator: userId,
+        account: account?.account ?? "elsewhere",
+        passwordFile: account?.passwordFile ?? null,
+        steps: forHomeserver
+      },
+      text: [
+        `Settings are in ${settingsPath(data)}.`,
+        ...who,
+        `${userId} is the instance's administrator.`,
+        ...forHomeserver === null
+          ? [`Start crossfire with: crossfire serve --data ${data}`]
+          : ["", forHomeserver.trimEnd()]
       ].join("\n")
     }
-    const tokens = yield* HomeserverTokens.make(data)
-    const settings: ServerSettings.ServerSettings = {
-      server_name: options.serverName,
-      element_url: "https://app.element.io",
-      http: { port: options.httpPort, trusted_proxies: [] },
-      homeserver: {
-        mode: "own",
-        url: homeserver.url,
-        ...homeserver.pushUrl === null ? {} : { push_url: homeserver.pushUrl }
-      }
-    }
-    const registration = registrationOf(settings, homeserver.pushUrl ?? undefined, tokens)
-    yield* writeRegistration(registrationPath(data), registration)
-    // Last, so that what was cut off before it can be done again.
-    yield* privateFile(path, settingsFile(options))
-    return `${written}\n\n${steps(registrationPath(data), registration)}`
   })

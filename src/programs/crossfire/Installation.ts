@@ -13,7 +13,7 @@ export interface Installation {
   readonly root: string
 }
 
-const root = fileURLToPath(new URL("../../..", import.meta.url))
+export const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 /** The folder that was named, else the user's own data folder. */
 export const dataFolder = (given: Option.Option<string>): string => {

@@ -1,7 +1,7 @@
 // `crossfire serve`: the whole server as one layer, read from top to bottom: what runs by itself, what is answered over
 // HTTP, the services, the homeserver, the database. Dependencies close in the reverse order.
 import { Effect, Layer } from "effect"
-import { crossfireMigrations } from "../../../migrations/crossfire/all.ts"
+import type { HomeserverKind } from "../../domain/Person.ts"
 import { registrationGate } from "../../domain/Signup.ts"
 import { features, foundation, rooms } from "../../layers/crossfire/CoreLayer.ts"
 import * as AgentAccounts from "../../layers/crossfire/enrollment/AgentAccounts.ts"
@@ -12,26 +12,19 @@ import * as SqliteFleetDirectory from "../../layers/crossfire/fleets/SqliteFleet
 import * as HomeserverRestarts from "../../layers/crossfire/HomeserverRestarts.ts"
 import * as MemoryChanges from "../../layers/crossfire/people/MemoryChanges.ts"
 import * as MemoryRevocations from "../../layers/crossfire/people/MemoryRevocations.ts"
-import { storedPolicy } from "../../layers/crossfire/people/SqliteSignup.ts"
+import * as SignIn from "../../layers/crossfire/people/SignIn.ts"
+import * as SqliteInvitations from "../../layers/crossfire/people/SqliteInvitations.ts"
+import * as SqlitePeople from "../../layers/crossfire/people/SqlitePeople.ts"
+import * as SqliteSessions from "../../layers/crossfire/people/SqliteSessions.ts"
+import * as SqliteSignup from "../../layers/crossfire/people/SqliteSignup.ts"
 import * as WebAddress from "../../layers/crossfire/WebAddress.ts"
 import * as SynapseMatrix from "../../layers/matrix/SynapseMatrix.ts"
-import { acquire } from "../../layers/sqlite/KernelLock.ts"
-import { migrate } from "../../layers/sqlite/Migrations.ts"
-import { open } from "../../layers/sqlite/SqliteDatabase.ts"
-import { CrossfireDb } from "../../services/Database.ts"
+import { database } from "./Database.ts"
 import { prepare } from "./Homeserver.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
-import { databasePath, type Installation } from "./Installation.ts"
-
-/** The instance lock, the newest schema, the open file: in this order, for the program's whole life. */
-const database = (data: string) =>
-  Layer.scoped(
-    CrossfireDb,
-    acquire("crossfire", data).pipe(
-      Effect.zipRight(migrate("crossfire", databasePath(data), crossfireMigrations)),
-      Effect.flatMap(open)
-    )
-  )
+import type { Installation } from "./Installation.ts"
+import * as OperatorSocket from "./OperatorSocket.ts"
+import { builtFolder } from "./WebPages.ts"
 
 /** What the bot says, who enrolls, whose credential it is, who manages fleets. */
 export const enrollment = EnrollmentBot.layer.pipe(
@@ -39,9 +32,16 @@ export const enrollment = EnrollmentBot.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(AgentAccounts.layer, MemoryChanges.layer, MemoryRevocations.layer))
 )
 
+/** Who is known, how people come in, and how they prove who they are. */
+export const people = (homeserver: HomeserverKind) =>
+  Layer.merge(SqliteInvitations.layer, SignIn.layer).pipe(
+    Layer.provideMerge(SqliteSignup.layer(homeserver)),
+    Layer.provideMerge(Layer.merge(SqlitePeople.layer({ homeserver }), SqliteSessions.layer))
+  )
+
 /** The stored policy is read before the homeserver's settings are written: it starts with the gate that holds. */
 const prepared = (installation: Installation) =>
-  Effect.flatMap(storedPolicy, (policy) => prepare(installation, registrationGate(policy)))
+  Effect.flatMap(SqliteSignup.storedPolicy, (policy) => prepare(installation, registrationGate(policy)))
 
 const programOn = (installation: Installation) =>
   Effect.map(prepared(installation), (homeserver) => {
@@ -51,13 +51,22 @@ const programOn = (installation: Installation) =>
       serverName: settings.server_name,
       homeserver: homeserver.access.baseUrl
     })
+    const http = HttpRoutes.layer({
+      port: settings.http.port,
+      hsToken: homeserver.hsToken,
+      pushUrl: settings.homeserver.mode === "own" ? settings.homeserver.push_url ?? null : null,
+      trustedProxies: settings.http.trusted_proxies,
+      webFolder: builtFolder
+    })
     return Layer.mergeAll(features, HomeserverRestarts.layer).pipe(
       Layer.provide(homeserver.running),
-      Layer.provide(Layer.tap(HttpRoutes.layer(settings.http.port, homeserver.hsToken), () => listening)),
+      Layer.provide(Layer.tap(http, () => listening)),
+      Layer.provide(OperatorSocket.layer(installation.data, homeserver.accounts)),
       Layer.provide(rooms),
+      Layer.provide(people(settings.homeserver.mode)),
       Layer.provide(enrollment),
       Layer.provide(foundation),
-      Layer.provide(homeserver.process),
+      Layer.provide([homeserver.process, homeserver.tokens]),
       Layer.provide(WebAddress.layer(settings, homeserver.access.baseUrl)),
       Layer.provide(SynapseMatrix.layer(homeserver.access))
     )
@@ -65,4 +74,7 @@ const programOn = (installation: Installation) =>
 
 /** Runs until it is interrupted. Nothing is read of the homeserver's folder before the lock is held. */
 export const serve = (installation: Installation) =>
-  Layer.launch(Layer.provide(Layer.unwrapEffect(programOn(installation)), database(installation.data)))
+  Effect.zipRight(
+    OperatorSocket.checkedFolder(installation.data),
+    Layer.launch(Layer.provide(Layer.unwrapEffect(programOn(installation)), database(installation.data)))
+  )

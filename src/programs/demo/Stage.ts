@@ -7,6 +7,7 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import type { EngineKind } from "../../domain/Engine.ts"
 import { RoomId, UserId } from "../../domain/Ids.ts"
+import { passwordPath } from "../../layers/crossfire/people/PersonAccount.ts"
 import * as FleetSocketClient from "../../layers/fleetd/FleetSocketClient.ts"
 import { modelCatalog, piModels, scriptedModelId, scriptedProviderId } from "../../layers/model/ModelCatalog.ts"
 import { responder } from "../../layers/model/ResponderScript.ts"
@@ -208,8 +209,11 @@ export const make = (config: StageConfig) =>
       : null
 
     if (!existsSync(join(dataFolder, "crossfire.toml"))) {
+      yield* say("making crossfire's folder with the account of alice, its administrator")
       yield* command("crossfire", [
         "init",
+        "--admin",
+        "alice",
         "--data",
         dataFolder,
         "--http-port",
@@ -230,11 +234,7 @@ export const make = (config: StageConfig) =>
     const crossfire = yield* startCrossfire
 
     if (kept.password === null) {
-      yield* say("making the account of alice")
-      const output = yield* command("crossfire", ["person", "add", "alice", "--admin", "--data", dataFolder])
-      const password = /shown this once: (\S+)/u.exec(output)?.[1]
-      if (password === undefined) return yield* new ChildFailed({ command: "crossfire person add", reason: output })
-      yield* keep({ password })
+      yield* keep({ password: readFileSync(passwordPath(dataFolder, "alice"), "utf8").trim() })
     }
     const alice = yield* signIn(homeserver, "alice", kept.password ?? "")
 

@@ -32,7 +32,7 @@ const takenPort = Effect.acquireRelease(
 const initialized = (...args: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const data = join(yield* folder, "data")
-    const made = yield* crossfire("init", "--data", data, ...args)
+    const made = yield* crossfire("init", "--admin", "ann", "--data", data, ...args)
     expect(made).toMatchObject({ code: 0, stderr: "" })
     return data
   })
@@ -42,12 +42,20 @@ it.scopedLive("init makes a private folder once; a homeserver of your own gets i
     const data = yield* initialized()
     expect(statSync(data).mode & 0o777).toBe(0o700)
     expect(statSync(join(data, "crossfire.toml")).mode & 0o777).toBe(0o600)
-    const again = yield* crossfire("init", "--data", data)
+    const again = yield* crossfire("init", "--admin", "ann", "--data", data)
     expect(again).toMatchObject({ code: 1, stdout: "" })
     expect(again.stderr).toContain("is there already and was not changed")
 
     const own = join(yield* folder, "own")
-    const made = yield* crossfire("init", "--data", own, "--homeserver-url", "https://matrix.example.org")
+    const made = yield* crossfire(
+      "init",
+      "--admin",
+      "ann",
+      "--data",
+      own,
+      "--homeserver-url",
+      "https://matrix.example.org"
+    )
     const registration = readFileSync(join(own, "crossfire-registration.yaml"), "utf8")
     const token = /"as_token": "([^"]+)"/u.exec(registration)?.[1] ?? ""
     expect(token.length).toBeGreaterThan(30)

@@ -1,5 +1,4 @@
 // The whole server on a real homeserver: enrollment in the bot's chat, an invitation, a message, its answer, restarts.
-import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import { expect, it } from "@effect/vitest"
@@ -18,8 +17,8 @@ import { hashOf } from "../../../src/layers/crypto/Secret.ts"
 import { levelStream } from "../../../src/layers/fleetd/LevelStream.ts"
 import { prepare } from "../../../src/layers/homeserver/ManagedSynapse.ts"
 import { serviceId } from "../../../src/programs/crossfire/Homeserver.ts"
-import { init } from "../../../src/programs/crossfire/Init.ts"
-import * as Person from "../../../src/programs/crossfire/Person.ts"
+import { makeFolder } from "../../../src/programs/crossfire/Init.ts"
+import * as OperatorClient from "../../../src/programs/crossfire/OperatorClient.ts"
 import { serve } from "../../../src/programs/crossfire/Serve.ts"
 import { message } from "../../layers/crossfire/World.ts"
 import { launcher, peopleOf, python, testSettings } from "../../layers/homeserver/TestSynapse.ts"
@@ -47,7 +46,7 @@ const patience = { schedule: Schedule.spaced("100 millis") } as const
 const installation = Effect.gen(function*() {
   const data = join(yield* folder, "data")
   const httpPort = yield* freePort
-  yield* init({ data, serverName, httpPort, homeserver: { mode: "managed", port: yield* freePort } })
+  yield* makeFolder({ data, serverName, httpPort, homeserver: { mode: "managed", port: yield* freePort } })
   const settings = yield* ServerSettings.read(data)
   if (settings.homeserver.mode !== "managed") return yield* Effect.dieMessage("not managed")
   return {
@@ -120,9 +119,8 @@ it.scopedLive(
       const chat = yield* people.createRoom(alice, { isDirect: true, invite: [bot] }).pipe(
         Effect.retry({ ...patience, times: 300 })
       )
-      yield* Person.add(installed, { name: "alice", administrator: false, askPassword: false }).pipe(
-        Effect.provide(NodeContext.layer)
-      )
+      yield* OperatorClient.call(installed.data, (client) =>
+        client.addPerson({ payload: { name: "alice", role: "member", password: null } }))
       const second = yield* Effect.flip(serve(installed))
       expect(second).toMatchObject({ _tag: "AlreadyRunning", holderPid: process.pid })
 
@@ -171,7 +169,8 @@ it.scopedLive(
 
       const lease = Effect.flatMap(
         call(url, "/v1/fleet/lease", { token: fleetToken, body: { root, holder: "test", takeOver: false } }),
-        (answer) => decoded(LeaseGrant, answer)
+        (answer) =>
+          decoded(LeaseGrant, answer)
       )
       const follow = Effect.gen(function*() {
         const client = yield* HttpClient.HttpClient
@@ -183,7 +182,12 @@ it.scopedLive(
             client: HttpClient.withScope(client),
             token: Effect.succeed(Redacted.make(fleetToken)),
             stamp
-          }).pipe(Stream.runForEach((level) => Queue.offer(seen, level)), Effect.ignore)
+          }).pipe(
+            Stream.runForEach((level) =>
+              Queue.offer(seen, level)
+            ),
+            Effect.ignore
+          )
         )
         return { headers: stampHeaders(stamp), seen }
       }).pipe(Effect.provide(FetchHttpClient.layer))

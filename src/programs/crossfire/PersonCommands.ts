@@ -1,0 +1,158 @@
+// `crossfire person …`: asks the server that runs in the data folder, as the operator.
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import { Effect, Schema } from "effect"
+import { PersonRole } from "../../domain/Actor.ts"
+import { AddedPerson } from "../../domain/api/Operator.ts"
+import { PersonView } from "../../domain/api/People.ts"
+import { UserId } from "../../domain/Ids.ts"
+import { told } from "../../layers/crossfire/people/PersonAccount.ts"
+import { answer, jsonOption, UsageError } from "../CommandLine.ts"
+import { dataOption, exitCodeOf } from "./CommandOptions.ts"
+import * as Installation from "./Installation.ts"
+import * as OperatorClient from "./OperatorClient.ts"
+import { promptedPassword } from "./PasswordPrompt.ts"
+
+const encodePerson = Schema.encodeSync(PersonView)
+const encodeAdded = Schema.encodeSync(AddedPerson)
+
+const line = (person: PersonView): string =>
+  [
+    person.userId,
+    person.role,
+    person.active ? "active" : "deactivated",
+    `${person.agents} ${person.agents === 1 ? "agent" : "agents"}`,
+    `${person.sessions} ${person.sessions === 1 ? "session" : "sessions"}`
+  ].join("  ")
+
+/** `alice` is the one of this homeserver. */
+const userIdOf = (name: string, serverName: string) =>
+  Schema.decode(UserId)(name.startsWith("@") ? name : `@${name}:${serverName}`).pipe(
+    Effect.mapError(() => new UsageError({ reason: `"${name}" is no user of this homeserver` }))
+  )
+
+const nameArgument = Args.text({ name: "name" }).pipe(
+  Args.withDescription("The name before the colon of the Matrix ID; the whole ID where somebody is known already")
+)
+
+const shown = (person: PersonView, done: string) => ({
+  json: encodePerson(person),
+  text: `${person.userId} ${done}.`
+})
+
+const role = (person: PersonView) => person.role === "administrator" ? "an administrator" : "a member"
+
+const add = Command.make(
+  "add",
+  {
+    data: dataOption,
+    json: jsonOption,
+    name: nameArgument,
+    admin: Options.boolean("admin").pipe(Options.withDescription("An administrator of this instance")),
+    askPassword: Options.boolean("ask-password").pipe(
+      Options.withDescription("Ask for the password; where it is left out, one is made and put into a private file")
+    )
+  },
+  ({ admin, askPassword, data, json, name }) =>
+    answer(
+      "crossfire",
+      json,
+      exitCodeOf,
+      Effect.gen(function*() {
+        const installation = yield* Installation.read(data)
+        const password = askPassword ? yield* promptedPassword : null
+        const added = yield* OperatorClient.call(installation.data, (client) =>
+          client.addPerson({
+            payload: { name, role: admin ? "administrator" : "member", password }
+          }))
+        const { person } = added
+        const account = added.account === "elsewhere"
+          ? []
+          : told(person.userId, { account: added.account, passwordFile: added.passwordFile })
+        return {
+          json: encodeAdded(added),
+          text: [...account, `${person.userId} is ${role(person)} of this instance.`].join("\n")
+        }
+      })
+    )
+).pipe(Command.withDescription("Make a person known, with an account on the managed homeserver"))
+
+const list = Command.make("list", { data: dataOption, json: jsonOption }, ({ data, json }) =>
+  answer(
+    "crossfire",
+    json,
+    exitCodeOf,
+    Effect.gen(function*() {
+      const installation = yield* Installation.read(data)
+      const people = yield* OperatorClient.call(installation.data, (client) => client.people({}))
+      return {
+        json: people.map((person) => encodePerson(person)),
+        text: people.length === 0 ? "Nobody is known yet." : people.map(line).join("\n")
+      }
+    })
+  )).pipe(Command.withDescription("Who is known to this instance"))
+
+const onePerson = (
+  name: string,
+  description: string,
+  change: (
+    client: OperatorClient.Client,
+    userId: UserId
+  ) => Effect.Effect<PersonView, OperatorClient.CallError>,
+  done: (person: PersonView) => string
+) =>
+  Command.make(name, { data: dataOption, json: jsonOption, name: nameArgument }, ({ data, json, name }) =>
+    answer(
+      "crossfire",
+      json,
+      exitCodeOf,
+      Effect.gen(function*() {
+        const installation = yield* Installation.read(data)
+        const userId = yield* userIdOf(name, installation.settings.server_name)
+        const person = yield* OperatorClient.call(installation.data, (client) => change(client, userId))
+        return shown(person, done(person))
+      })
+    )).pipe(Command.withDescription(description))
+
+const setRole = Command.make(
+  "role",
+  {
+    data: dataOption,
+    json: jsonOption,
+    name: nameArgument,
+    role: Args.text({ name: "role" }).pipe(Args.withSchema(PersonRole), Args.withDescription("member or administrator"))
+  },
+  ({ data, json, name, role: wanted }) =>
+    answer(
+      "crossfire",
+      json,
+      exitCodeOf,
+      Effect.gen(function*() {
+        const installation = yield* Installation.read(data)
+        const userId = yield* userIdOf(name, installation.settings.server_name)
+        const person = yield* OperatorClient.call(installation.data, (client) =>
+          client.setRole({ path: { userId }, payload: { role: wanted } }))
+        return shown(person, `is ${role(person)} of this instance`)
+      })
+    )
+).pipe(Command.withDescription("Make somebody a member or an administrator; their sessions end with a change"))
+
+const deactivate = onePerson(
+  "deactivate",
+  "End somebody's sessions and their right to wake agents, until they are reactivated",
+  (client, userId) => client.deactivate({ path: { userId }, payload: {} }),
+  () => "is deactivated"
+)
+
+const reactivate = onePerson(
+  "reactivate",
+  "Let somebody in again",
+  (client, userId) => client.reactivate({ path: { userId }, payload: {} }),
+  () => "is active again"
+)
+
+export const personCommand = Command.make("person").pipe(
+  Command.withDescription("The people of this instance"),
+  Command.withSubcommands([add, list, setRole, deactivate, reactivate])
+)
