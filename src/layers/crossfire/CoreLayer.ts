@@ -5,6 +5,7 @@ import * as Announcements from "./Announcements.ts"
 import * as FleetLeases from "./FleetLeases.ts"
 import * as HomeserverHealth from "./HomeserverHealth.ts"
 import * as Levels from "./Levels.ts"
+import * as MemoryMembershipNews from "./MemoryMembershipNews.ts"
 import * as NoConversation from "./NoConversation.ts"
 import * as Outbound from "./Outbound.ts"
 import * as Participation from "./Participation.ts"
@@ -38,7 +39,9 @@ const stores = Layer.mergeAll(
 /** Everything that stands without what the bot says: leases, levels, policies, acknowledgments, sending. */
 export const foundation = Layer.mergeAll(Levels.layer, Outbound.layer, SqliteAcknowledgments.layer).pipe(
   Layer.provideMerge(SqliteWakePolicies.layer),
-  Layer.provideMerge(Layer.mergeAll(FleetLeases.layer, SqliteLevelChanges.layer, SweepQueue.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(FleetLeases.layer, MemoryMembershipNews.layer, SqliteLevelChanges.layer, SweepQueue.layer)
+  ),
   Layer.provideMerge(Layer.mergeAll(stores, SqliteInstance.layer)),
   Layer.provideMerge(HomeserverHealth.layer)
 )

@@ -1,12 +1,14 @@
 // Finds out that a person's account on the homeserver was deactivated, and says so to `People`. Nobody calls it: the
-// homeserver tells nobody of it, so it is asked.
-import { Duration, Effect, Layer, Schema } from "effect"
+// homeserver tells nobody of it, so it is asked: of everybody now and then, and soon of who leaves a room, as it lets a
+// deactivated account leave all of them.
+import { Duration, Effect, Layer, Option, Schema } from "effect"
 import { UserId } from "../../../domain/Ids.ts"
 import { CrossfireDb } from "../../../services/Database.ts"
 import { Matrix } from "../../../services/Matrix.ts"
+import { MembershipNews } from "../../../services/MembershipNews.ts"
 import { People } from "../../../services/People.ts"
 
-const periodMillis = 2 * 60_000
+const periodMillis = 5 * 60_000
 const lookConcurrency = 4
 
 const decodePeople = Schema.decodeUnknown(Schema.Array(Schema.Struct({ user_id: UserId })))
@@ -14,6 +16,7 @@ const decodePeople = Schema.decodeUnknown(Schema.Array(Schema.Struct({ user_id: 
 export const make = Effect.gen(function*() {
   const { read, sql } = yield* CrossfireDb
   const matrix = yield* Matrix
+  const news = yield* MembershipNews
   const people = yield* People
 
   const active = read(
@@ -34,10 +37,24 @@ export const make = Effect.gen(function*() {
     (found) => Effect.forEach(found, ({ user_id }) => look(user_id), { concurrency: lookConcurrency, discard: true })
   )
 
-  yield* round.pipe(
-    Effect.catchAll((error) =>
-      Effect.annotateLogs(Effect.logDebug("people's accounts could not be looked at"), { reason: error._tag })
+  const whatever = Effect.catchAll((error: { readonly _tag: string }) =>
+    Effect.annotateLogs(Effect.logDebug("people's accounts could not be looked at"), { reason: error._tag })
+  )
+
+  yield* news.next.pipe(
+    Effect.flatMap((userId) =>
+      whatever(
+        Effect.flatMap(people.find(userId), (person) =>
+          Option.exists(person, ({ active }) => active)
+            ? look(userId)
+            : Effect.void)
+      )
     ),
+    Effect.forever,
+    Effect.forkScoped
+  )
+  yield* round.pipe(
+    whatever,
     Effect.zipRight(Effect.sleep(Duration.millis(periodMillis))),
     Effect.forever,
     Effect.forkScoped
