@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto"
 import { Actor, type PersonRole } from "../../../../src/domain/Actor.ts"
 import type { UserId } from "../../../../src/domain/Ids.ts"
 import type { HomeserverKind } from "../../../../src/domain/Person.ts"
+import * as SqliteCredentials from "../../../../src/layers/crossfire/enrollment/SqliteCredentials.ts"
 import * as MemoryChanges from "../../../../src/layers/crossfire/people/MemoryChanges.ts"
 import * as MemoryRevocations from "../../../../src/layers/crossfire/people/MemoryRevocations.ts"
 import * as SqlitePeople from "../../../../src/layers/crossfire/people/SqlitePeople.ts"
@@ -13,6 +14,7 @@ import * as SqliteInstance from "../../../../src/layers/crossfire/sqlite/SqliteI
 import * as SqliteLevelChanges from "../../../../src/layers/crossfire/sqlite/SqliteLevelChanges.ts"
 import * as SqliteWakePolicies from "../../../../src/layers/crossfire/sqlite/SqliteWakePolicies.ts"
 import { Changes } from "../../../../src/services/Changes.ts"
+import { Credentials } from "../../../../src/services/Credentials.ts"
 import { CrossfireDb } from "../../../../src/services/Database.ts"
 import { People } from "../../../../src/services/People.ts"
 import { type Revocable, Revocations } from "../../../../src/services/Revocations.ts"
@@ -26,17 +28,18 @@ export const member = (userId: UserId) => Actor.Person({ userId, role: "member" 
 export const start = (homeserver: HomeserverKind = "managed") =>
   Effect.gen(function*() {
     const db = yield* database
-    const layer = Layer.mergeAll(SqlitePeople.layer({ homeserver }), SqliteSessions.layer).pipe(
-      Layer.provideMerge(SqliteWakePolicies.layer),
-      Layer.provideMerge(Layer.mergeAll(
-        SqliteLevelChanges.layer,
-        SqliteAgents.layer,
-        SqliteInstance.layerFor(serverName),
-        MemoryChanges.layer,
-        MemoryRevocations.layer
-      )),
-      Layer.provideMerge(Layer.succeed(CrossfireDb, db))
-    )
+    const layer = Layer.mergeAll(SqlitePeople.layer({ homeserver }), SqliteSessions.layer, SqliteCredentials.layer)
+      .pipe(
+        Layer.provideMerge(SqliteWakePolicies.layer),
+        Layer.provideMerge(Layer.mergeAll(
+          SqliteLevelChanges.layer,
+          SqliteAgents.layer,
+          SqliteInstance.layerFor(serverName),
+          MemoryChanges.layer,
+          MemoryRevocations.layer
+        )),
+        Layer.provideMerge(Layer.succeed(CrossfireDb, db))
+      )
     const context = yield* Layer.build(layer)
     const people = Context.get(context, People)
     const sessions = Context.get(context, Sessions)
@@ -93,6 +96,7 @@ export const start = (homeserver: HomeserverKind = "managed") =>
       db,
       people,
       sessions,
+      credentials: Context.get(context, Credentials),
       revocations,
       changes: Context.get(context, Changes),
       rows,

@@ -178,6 +178,20 @@ it.scoped("[A13] unknown, expired, malformed and missing secrets are answered al
     expect((yield* Effect.flip(sessions.find(over.secret, "10.0.0.7")))._tag).toBe("Unauthorized")
   }))
 
+it.scoped("[A13] cookies and bearers of one address are counted together: changing the door gives no more tries", () =>
+  Effect.gen(function*() {
+    const { credentials, sessions, signedIn } = yield* signedUp
+    const valid = yield* signedIn(alice)
+    const [cookie, bearer] = [yield* newSecret(), yield* newSecret("cff_")]
+    for (let count = 0; count < 15; count += 1) {
+      expect((yield* Effect.flip(sessions.find(cookie, "peer")))._tag).toBe("Unauthorized")
+      expect((yield* Effect.flip(credentials.fleet(bearer, "peer")))._tag).toBe("Unauthorized")
+    }
+    expect((yield* Effect.flip(sessions.find(cookie, "peer")))._tag).toBe("TooManyAttempts")
+    expect((yield* Effect.flip(credentials.agent(bearer, "peer")))._tag).toBe("TooManyAttempts")
+    expect((yield* sessions.find(valid.secret, "peer")).principal.userId).toBe(alice)
+  }))
+
 it.scoped("a browser's word about itself is one bounded line without anything hidden", () =>
   Effect.gen(function*() {
     const { sessions, signedIn } = yield* signedUp
