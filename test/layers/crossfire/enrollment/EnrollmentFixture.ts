@@ -34,6 +34,7 @@ import { FleetDirectory } from "../../../../src/services/FleetDirectory.ts"
 import { Matrix, type MatrixError } from "../../../../src/services/Matrix.ts"
 import { Outbound } from "../../../../src/services/Outbound.ts"
 import { People } from "../../../../src/services/People.ts"
+import { WakePolicies } from "../../../../src/services/WakePolicies.ts"
 import { WebAddress } from "../../../../src/services/WebAddress.ts"
 
 export const alice = UserId.make("@alice:test")
@@ -60,6 +61,8 @@ export const scratch = Effect.acquireRelease(
 export interface Options {
   /** What happens when a Matrix user is asked for, after it was written down. */
   readonly onUser?: Effect.Effect<void, MatrixError>
+  /** What happens inside of an introduction's transaction, after an agent's rows were written. */
+  readonly onAgent?: Effect.Effect<void>
   readonly maxAgentsPerOwner?: number
   readonly maxAgentsPerInstance?: number
 }
@@ -84,9 +87,17 @@ const services = (folder: string, options: Options, users: Array<string>, notice
   const people = SqlitePeople.layer({ homeserver: "managed" }).pipe(
     Layer.provide(Layer.merge(SqliteAgents.layer, SqliteInstance.layer))
   )
+  const wakePolicies = Layer.effect(
+    WakePolicies,
+    Effect.map(SqliteWakePolicies.make, (policies) =>
+      WakePolicies.of({
+        ...policies,
+        install: (agentId, owner) => Effect.zipRight(policies.install(agentId, owner), options.onAgent ?? Effect.void)
+      }))
+  )
   return Layer.mergeAll(EnrollmentBot.layer, SqliteCredentials.layer, people).pipe(
     Layer.provideMerge(Layer.merge(enrollment, SqliteFleetDirectory.layer)),
-    Layer.provideMerge(SqliteWakePolicies.layer),
+    Layer.provideMerge(wakePolicies),
     Layer.provideMerge(Layer.mergeAll(SqliteLevelChanges.layer, AgentAccounts.layer)),
     Layer.provideMerge(Layer.mergeAll(FleetLeases.layer, SqliteDecisions.layer, SweepQueue.layer)),
     Layer.provide(SqliteInstance.layer),
