@@ -10,6 +10,7 @@ import * as SqliteCredentials from "../../layers/crossfire/enrollment/SqliteCred
 import * as SqliteEnrollment from "../../layers/crossfire/enrollment/SqliteEnrollment.ts"
 import * as SqliteFleetDirectory from "../../layers/crossfire/fleets/SqliteFleetDirectory.ts"
 import * as HomeserverRestarts from "../../layers/crossfire/HomeserverRestarts.ts"
+import * as AccountWatch from "../../layers/crossfire/people/AccountWatch.ts"
 import * as MemoryChanges from "../../layers/crossfire/people/MemoryChanges.ts"
 import * as MemoryRevocations from "../../layers/crossfire/people/MemoryRevocations.ts"
 import * as SignIn from "../../layers/crossfire/people/SignIn.ts"
@@ -58,7 +59,7 @@ const programOn = (installation: Installation) =>
       trustedProxies: settings.http.trusted_proxies,
       webFolder: builtFolder
     })
-    return Layer.mergeAll(features, HomeserverRestarts.layer).pipe(
+    return Layer.mergeAll(features, HomeserverRestarts.layer, AccountWatch.layer).pipe(
       Layer.provide(homeserver.running),
       Layer.provide(Layer.tap(http, () => listening)),
       Layer.provide(OperatorSocket.layer(installation.data, homeserver.accounts)),
