@@ -2,7 +2,7 @@
 // the matrix. The request of a row is about something of alice's own, made anew for every cell.
 import { Effect, Redacted } from "effect"
 import { randomUUID } from "node:crypto"
-import type { NotAllowed, RosterRejected, Unauthorized } from "../../../../src/domain/api/CrossfireErrors.ts"
+import type { LeaseHeld, NotAllowed, RosterRejected, Unauthorized } from "../../../../src/domain/api/CrossfireErrors.ts"
 import { hashOf } from "../../../../src/layers/crypto/Secret.ts"
 import type { StoreFailed } from "../../../../src/services/Database.ts"
 import { alice } from "../../../layers/crossfire/World.ts"
@@ -26,7 +26,9 @@ export interface Row {
   readonly expected: Readonly<Record<Cell, number>>
   /** About something that does not exist, asked by whoever may most. */
   readonly absent?: number
-  readonly make: (world: DoorWorld) => Effect.Effect<Subject, Unauthorized | RosterRejected | NotAllowed | StoreFailed>
+  readonly make: (
+    world: DoorWorld
+  ) => Effect.Effect<Subject, Unauthorized | RosterRejected | NotAllowed | LeaseHeld | StoreFailed>
 }
 
 const people = (owner: number, other: number, administrator: number) => ({
