@@ -37,6 +37,7 @@ const unlimited = { per_second: 1000, burst_count: 1000 }
 export const testSettings = {
   bcrypt_rounds: 4,
   rc_message: unlimited,
+  rc_registration: unlimited,
   rc_room_creation: unlimited,
   rc_invites: { per_room: unlimited, per_user: unlimited, per_issuer: unlimited },
   rc_joins: { local: unlimited, remote: unlimited }
