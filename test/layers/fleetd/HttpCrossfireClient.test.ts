@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Chunk, Deferred, Effect, Either, Fiber, Layer, Redacted, Schema, Stream, TestClock } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { BodyTooLarge } from "../../../src/domain/api/AccessErrors.ts"
 import { LevelEvent, levelsPath } from "../../../src/domain/api/Crossfire.ts"
 import {
   LeaseHeld,
@@ -12,6 +13,7 @@ import {
 import { DeliveryId, Generation, OperationId, RoomId, StreamToken } from "../../../src/domain/Ids.ts"
 import { Level } from "../../../src/domain/Level.ts"
 import { RegisteredName } from "../../../src/domain/Roster.ts"
+import { hashOf } from "../../../src/layers/crypto/Secret.ts"
 import * as HttpCrossfireClient from "../../../src/layers/fleetd/HttpCrossfireClient.ts"
 import * as SqliteRegistry from "../../../src/layers/fleetd/sqlite/SqliteRegistry.ts"
 import { claimRoot } from "../../../src/layers/fleetd/sqlite/SqliteRoot.ts"
@@ -39,7 +41,7 @@ const pageRequest = {
 }
 
 /** A client of that server, with a registry in which two agents are enrolled. */
-const clientOf = (url: string, fleetToken = "token-of-fleet") =>
+const rootOf = (url: string, fleetToken = "token-of-fleet") =>
   Effect.gen(function*() {
     const folder = yield* scratchFolder
     const registry = Layer.provideMerge(SqliteRegistry.layer, registryIn(folder))
@@ -51,9 +53,11 @@ const clientOf = (url: string, fleetToken = "token-of-fleet") =>
       })),
       registry
     )
-    const context = yield* Layer.build(Layer.provide(HttpCrossfireClient.layer(url), enrolled))
-    return yield* Effect.provide(CrossfireClient, context)
+    return yield* Layer.build(Layer.provideMerge(HttpCrossfireClient.layer(url), enrolled))
   })
+
+const clientOf = (url: string, fleetToken?: string) =>
+  Effect.flatMap(rootOf(url, fleetToken), (context) => Effect.provide(CrossfireClient, context))
 
 const contract = (answers: Answers = {}) =>
   Effect.gen(function*() {
@@ -123,6 +127,75 @@ it.scopedLive("[C-04] a write under an old lease comes back as a stale generatio
       yield* Effect.flip(client.notice(oldStamp, message.operationId, "told"))
     ]
     for (const error of errors) expect(error).toStrictEqual(new StaleGeneration({ given: 6, current: 7 }))
+  }))
+
+it.scopedLive("[A12] a credential that is refused while it is replaced says nothing of the fleet; refused for good, it does", () =>
+  Effect.gen(function*() {
+    let good = "token-of-fleet"
+    const server = yield* serve({ fleetToken: () => good })
+    const context = yield* rootOf(server.url)
+    const { client, registry } = yield* Effect.provide(
+      Effect.all({ client: CrossfireClient, registry: FleetRegistry }),
+      context
+    )
+    const pending = {
+      fleetToken: Redacted.make("another-one"),
+      agentTokens: new Map([[editor, Redacted.make("token-of-editor")]])
+    }
+    const hashes = {
+      fleetToken: hashOf(pending.fleetToken),
+      agentTokens: new Map([[editor, hashOf(Redacted.make("x"))]])
+    }
+    yield* registry.prepareCredentials(pending)
+    expect(yield* Effect.flip(client.rotateCredentials(stamp, pending.fleetToken, hashes))).toMatchObject({
+      _tag: "CredentialRefused"
+    })
+    expect(yield* client.rotateCredentials(stamp, null, hashes)).toBe(2)
+    expect(server.asked.at(-1)).toMatchObject({
+      endpoint: "rotateCredentials",
+      payload: { fleetToken: hashes.fleetToken, agentTokens: [{ agentId: editor }] }
+    })
+    // crossfire has committed, and fleetd does not know it yet.
+    good = "another-one"
+    expect(yield* Effect.flip(client.renewLease(stamp))).toMatchObject({ _tag: "CrossfireUnavailable" })
+    expect(yield* client.rotateCredentials(stamp, pending.fleetToken, hashes)).toBe(2)
+    yield* registry.promoteCredentials
+    expect((yield* client.renewLease(stamp)).generation).toBe(7)
+    good = "revoked"
+    expect(yield* Effect.flip(client.renewLease(stamp))).toMatchObject({ _tag: "CredentialRefused" })
+  }))
+
+it.scopedLive("what is refused as it is comes back as a refusal, never as something to send again", () =>
+  Effect.gen(function*() {
+    const { client } = yield* contract({
+      acknowledge: Effect.fail(new BodyTooLarge({ maxBytes: 8_388_608 })),
+      rotate: Effect.fail(new NotAllowed({ reason: "it was revoked" }))
+    })
+    const acknowledgment = {
+      deliveryId: DeliveryId.make("55555555-5555-4555-8555-555555555555"),
+      cursors: [],
+      delivered: [],
+      redactionNumber: 0
+    }
+    const refused = yield* Effect.flip(client.acknowledge(stamp, reporter, acknowledgment))
+    expect(refused).toMatchObject({ _tag: "AcknowledgmentRefused" })
+    expect(refused.message).toContain("8388608 bytes")
+    const tokens = { fleetToken: hashOf(Redacted.make("x")), agentTokens: new Map() }
+    expect(yield* Effect.flip(client.rotateCredentials(stamp, null, tokens))).toMatchObject({
+      _tag: "RotationRefused",
+      reason: "it was revoked"
+    })
+  }))
+
+it.scopedLive("an address that serves no fleets is told with the one that people use", () =>
+  Effect.gen(function*() {
+    const url = yield* bare((_request, response) => {
+      response.writeHead(421, { "content-type": "application/json" })
+      response.end("{\"_tag\":\"HostUnknown\",\"open\":\"https://crossfire.example.org\"}")
+    })
+    const error = yield* Effect.flip(Effect.flatMap(clientOf(url), (client) => client.boundary(stamp)))
+    expect(error.message).toContain("web pages at https://crossfire.example.org")
+    expect(error.message).toContain("--server")
   }))
 
 it.scopedLive("refusals come back in the port's words", () =>
