@@ -23,6 +23,9 @@ const encoder = new TextEncoder()
 /** As canonical JSON has it: control characters cost six bytes each, everything else its UTF-8. */
 export const contentBytes = (content: Content): number => encoder.encode(encodeJson(content)).length
 
+/** NUL and lone surrogates break some homeservers and clients. */
+const mended = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
+
 const formatted = (text: string): Content => {
   const html = Markdown.toHtml(text)
   return html === null ? {} : { format: "org.matrix.custom.html", formatted_body: html }
@@ -36,8 +39,7 @@ export const text = (message: {
   readonly replyTo: EventId | null
   readonly mentions: ReadonlyArray<UserId>
 }): OutgoingContent => {
-  // NUL and lone surrogates break some homeservers and clients.
-  const body = message.text.toWellFormed().replaceAll("\u0000", "\uFFFD")
+  const body = mended(message.text)
   const common = {
     "m.mentions": message.mentions.length === 0 ? {} : { user_ids: [...new Set(message.mentions)] },
     ...relation(message.replyTo)
@@ -62,7 +64,7 @@ export const text = (message: {
 
 /** A control notice of the bot: agents never get it, and clients count it as no message. */
 export const notice = (written: string): Content => {
-  const body = written.toWellFormed()
+  const body = mended(written)
   const plain = { msgtype: "m.notice", body, "m.mentions": {}, [controlKey]: { kind: "notice" } }
   const whole = { ...plain, ...formatted(body) }
   return contentBytes(whole) <= maxContentBytes ? whole : plain
