@@ -75,10 +75,24 @@ const renderItem = (item: InputItem): ReadonlyArray<string> => [
   ...prefixed(item.text)
 ]
 
+/** Said where a name is not to be taken at its word. The ID beside it always is. */
+const doubtOf = ({ nameDoubt }: RoomRecord): string => {
+  switch (nameDoubt?.problem) {
+    case undefined:
+      return ""
+    case "imitates":
+      return ` (this name imitates ${nameDoubt?.like ?? "another"} and is not that one: trust the ID alone)`
+    case "hidden-characters":
+      return " (this name holds characters that cannot be seen: trust the ID alone)"
+    case "mixed-alphabets":
+      return " (this name mixes alphabets that look alike: trust the ID alone)"
+  }
+}
+
 const directory = (records: ReadonlyArray<RoomRecord>): ReadonlyArray<string> => {
   const people = new Map(records.map((record) => [record.sender, record]))
   return [...people.values()].map((record) => {
-    const shown = record.displayName === null ? "" : `, shown as ${quoted(record.displayName)}`
+    const shown = record.displayName === null ? "" : `, shown as ${quoted(record.displayName)}${doubtOf(record)}`
     const role = record.senderAgent === null
       ? record.senderRole
       : `the agent ${record.senderAgent.name} of ${record.senderAgent.owner}`

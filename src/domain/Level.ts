@@ -3,6 +3,7 @@
 import { Schema } from "effect"
 import { OpenWake } from "./Decision.ts"
 import { AgentId, EventId, Incarnation, RoomId, StreamToken, UserId } from "./Ids.ts"
+import { NameDoubt } from "./NameLikeness.ts"
 import { RegisteredName } from "./Roster.ts"
 
 /** A room where the agent takes part with permission and membership both. */
@@ -42,6 +43,8 @@ export class RoomRecord extends Schema.Class<RoomRecord>("RoomRecord")({
   /** For an agent: its registered name and its owner. */
   senderAgent: Schema.NullOr(Schema.Struct({ name: Schema.String, owner: UserId })),
   displayName: Schema.NullOr(Schema.String),
+  /** Why the display name is not to be taken at its word. */
+  nameDoubt: Schema.optionalWith(Schema.NullOr(NameDoubt), { default: () => null }),
   /** Milliseconds since 1970 as the homeserver claims; never used to decide. */
   sentAtMillis: Schema.NullOr(Schema.Number),
   type: Schema.String,

@@ -12,12 +12,14 @@ import {
   relationType,
   repliesTo
 } from "./MatrixEvent.ts"
+import type { NameDoubt } from "./NameLikeness.ts"
 
 /** What crossfire knows of a sender beyond its ID. */
 export interface SenderInfo {
   readonly role: RoomRecord["senderRole"]
   readonly agent: { readonly name: string; readonly owner: UserId } | null
   readonly displayName: string | null
+  readonly nameDoubt: NameDoubt | null
 }
 
 const isEventId = Schema.is(EventId)
@@ -84,6 +86,7 @@ export const recordOf = (
     senderRole: sender.role,
     senderAgent: sender.agent,
     displayName: sender.displayName,
+    nameDoubt: sender.nameDoubt,
     sentAtMillis: event.origin_server_ts ?? null,
     type: event.type,
     form,

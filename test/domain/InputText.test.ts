@@ -59,6 +59,28 @@ it("[M-07] an input names its delivery, room, event, sender, time and role, and 
   expect(text).toContain("room_send")
 })
 
+it("[A29] a display name stands beside the Matrix ID, and one that could take in is flagged", () => {
+  const senderLine = (change: Parameters<typeof record>[0]) =>
+    renderBatch(batch({ records: [record({ sender: UserId.make("@mallory:test"), senderRole: "person", ...change })] }))
+      .split("\n").filter((line) => line.startsWith("── sender"))
+  expect(senderLine({
+    displayName: "Al\u0456ce",
+    nameDoubt: { problem: "imitates", like: UserId.make("@alice:test") }
+  })).toStrictEqual([
+    "── sender @mallory:test: person, shown as \"Al\u0456ce\" (this name imitates @alice:test and is not that one: trust " +
+    "the ID alone)"
+  ])
+  expect(senderLine({ displayName: "x\u202ey", nameDoubt: { problem: "hidden-characters", like: null } }))
+    .toStrictEqual([
+      "── sender @mallory:test: person, shown as \"x\\u{202e}y\" (this name holds characters that cannot be seen: trust the " +
+      "ID alone)"
+    ])
+  expect(senderLine({ displayName: "p\u0430ul", nameDoubt: { problem: "mixed-alphabets", like: null } })[0]).toContain(
+    "mixes alphabets"
+  )
+  expect(senderLine({ displayName: "Mallory" })).toStrictEqual(["── sender @mallory:test: person, shown as Mallory"])
+})
+
 it("[M-07] every kind of event is shown as what it is, and one without a usable time says so", () => {
   const shown = (change: Parameters<typeof record>[0]) =>
     renderBatch(batch({ records: [record({ kind: "context", ...change })] })).split("\n")[3]

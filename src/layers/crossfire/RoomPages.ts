@@ -14,6 +14,7 @@ import { Decisions } from "../../services/store/Decisions.ts"
 import { Participations, takesPart } from "../../services/store/Participations.ts"
 import * as BoundedPage from "./BoundedPage.ts"
 import * as DisplayNames from "./DisplayNames.ts"
+import * as NameDoubts from "./NameDoubts.ts"
 import * as Senders from "./Senders.ts"
 
 /** How long a page waits for the room's sweep before the caller is asked to come again. */
@@ -28,6 +29,7 @@ export const make = Effect.gen(function*() {
   const participations = yield* Participations
   const sweep = yield* RoomSweep
   const displayNames = yield* DisplayNames.make
+  const nameDoubts = yield* NameDoubts.make
 
   const reader = (agentId: AgentId, roomId: RoomId) =>
     Effect.gen(function*() {
@@ -75,7 +77,8 @@ export const make = Effect.gen(function*() {
       const users = [...new Set(events.map((event) => event.sender))]
       const known = yield* agents.byUsers(users)
       const administrators = yield* agents.administratorsAmong(users)
-      const names = yield* displayNames.of(reading.userId, roomId, users)
+      const names = yield* displayNames.of(reading.userId, roomId, [...new Set([...users, reading.owner])])
+      const doubts = yield* nameDoubts.among(reading, names)
       const senderOf = yield* senders.among(users)
       const role = (user: UserId): SenderInfo["role"] => {
         const sender = senderOf(user)
@@ -89,7 +92,8 @@ export const make = Effect.gen(function*() {
         return {
           role: role(user),
           agent: agent === undefined ? null : { name: agent.name, owner: agent.owner },
-          displayName: names.get(user) ?? null
+          displayName: names.get(user) ?? null,
+          nameDoubt: doubts.get(user) ?? null
         }
       }
     })

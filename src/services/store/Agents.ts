@@ -24,6 +24,10 @@ export class Agents extends Context.Tag("crossfire/services/store/Agents")<
     readonly ofFleet: (fleetId: FleetId) => Effect.Effect<ReadonlyArray<Agent>, StoreFailed>
     readonly byId: (agentId: AgentId) => Effect.Effect<Option.Option<Agent>, StoreFailed>
     readonly byUsers: (users: ReadonlyArray<UserId>) => Effect.Effect<ReadonlyMap<UserId, Agent>, StoreFailed>
+    /** By the skeleton of their registered names, which is unique in the instance; retired ones included. */
+    readonly byNameSkeletons: (
+      skeletons: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlyMap<string, Agent>, StoreFailed>
     /** Which of these are administrators of the instance and may act. */
     readonly administratorsAmong: (
       users: ReadonlyArray<UserId>

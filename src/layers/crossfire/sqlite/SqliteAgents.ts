@@ -2,6 +2,7 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Layer, Option, Schema } from "effect"
 import { AgentId, FleetId, UserId } from "../../../domain/Ids.ts"
+import { nameSkeleton } from "../../../domain/Roster.ts"
 import { CrossfireDb } from "../../../services/Database.ts"
 import { type Agent, Agents } from "../../../services/store/Agents.ts"
 import { inBatches } from "./Batches.ts"
@@ -76,6 +77,15 @@ export const make = Effect.gen(function*() {
           Effect.flatMap(sql`SELECT ${columns} FROM agent a WHERE ${sql.in("user_id", some)}`, agents)).pipe(
             Effect.map((found) =>
               new Map(found.map((agent) => [agent.userId, agent]))
+            )
+          )
+      ),
+    byNameSkeletons: (skeletons) =>
+      read(
+        inBatches(skeletons, (some) =>
+          Effect.flatMap(sql`SELECT ${columns} FROM agent a WHERE ${sql.in("name_skeleton", some)}`, agents)).pipe(
+            Effect.map((found) =>
+              new Map(found.map((agent) => [nameSkeleton(agent.name), agent]))
             )
           )
       ),
