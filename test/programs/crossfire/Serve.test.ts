@@ -181,6 +181,7 @@ it.scopedLive(
             baseUrl: url,
             client: HttpClient.withScope(client),
             token: Effect.succeed(Redacted.make(fleetToken)),
+            isReplaced: () => Effect.succeed(false),
             stamp
           }).pipe(
             Stream.runForEach((level) =>
