@@ -108,7 +108,17 @@ export const PersonView = Schema.Struct({
 })
 export type PersonView = typeof PersonView.Type
 
-const onePerson = Schema.Struct({ userId: UserId })
+/**
+ * A user ID as one segment of a path, where it may hold a slash or a question mark. A client writes it encoded; the server's
+ * router has decoded it already when it comes to be read.
+ */
+const UserIdSegment = Schema.transform(Schema.String, UserId, {
+  strict: true,
+  decode: (segment) => segment,
+  encode: (userId) => encodeURIComponent(userId)
+})
+
+const onePerson = Schema.Struct({ userId: UserIdSegment })
 
 /** For administrators. Whoever is concerned loses every session with a change of role and with deactivation. */
 export const people = HttpApiGroup.make("people")
