@@ -40,15 +40,14 @@ const Made = ({ close, made }: { readonly made: NewInvitation; readonly close: (
         </p>
         <div>
           <p className="label">Token</p>
-          <CopyLine text={made.token} what="the token" />
+          <CopyLine text={made.token} what="the token" focused />
         </div>
         <div>
           <p className="label">What they do</p>
           <ol className="steps">
             <li>
-              Open Element{element === null ? "." : (
+              {element === null ? "Open Element." : (
                 <>
-                  :{" "}
                   <a href={element} target="_blank" rel="noreferrer">
                     Open Element
                     <IconExternalLink size={13} stroke={1.8} aria-hidden className="inline-icon" />

@@ -26,7 +26,12 @@ export const CopyBlock = ({ text, what }: { readonly text: string; readonly what
   </div>
 )
 
-export const CopyLine = ({ text, what }: { readonly text: string; readonly what: string }) => (
+export const CopyLine = ({ focused = false, text, what }: {
+  readonly text: string
+  readonly what: string
+  /** Takes the focus when its dialog opens. */
+  readonly focused?: boolean
+}) => (
   <div className="copy-line">
     <code>
       <Outside text={text} />
@@ -36,6 +41,7 @@ export const CopyLine = ({ text, what }: { readonly text: string; readonly what:
         <Button
           size="compact-sm"
           variant="default"
+          data-autofocus={focused ? true : undefined}
           onClick={copy}
           leftSection={copied ? <IconCheck size={15} aria-hidden /> : <IconCopy size={15} stroke={1.7} aria-hidden />}
         >

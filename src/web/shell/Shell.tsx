@@ -1,7 +1,7 @@
 // What stands around every page of somebody signed in: the ways to the others, and whether the page is still true.
 import { useAtomValue } from "@effect-atom/atom-react"
 import * as Result from "@effect-atom/atom/Result"
-import { ActionIcon, Button, Drawer } from "@mantine/core"
+import { ActionIcon, Button, Drawer, VisuallyHidden } from "@mantine/core"
 import { useDisclosure } from "@mantine/hooks"
 import IconMenu2 from "@tabler/icons-react/dist/esm/icons/IconMenu2.mjs"
 import IconPlugConnectedX from "@tabler/icons-react/dist/esm/icons/IconPlugConnectedX.mjs"
@@ -45,8 +45,12 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
         opened={opened}
         onClose={menu.close}
         size={280}
-        title={<Mark />}
-        aria-label="Menu"
+        title={
+          <>
+            <VisuallyHidden>{"Menu of "}</VisuallyHidden>
+            <Mark />
+          </>
+        }
         closeButtonProps={{ "aria-label": "Close the menu" }}
         className="rail-drawer"
       >
