@@ -1,6 +1,6 @@
 // What the operator's command line asks, answered by the services that the web pages use too; its word is the operator's.
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import { type Context, Effect, Option, Schema } from "effect"
+import { type Context, Duration, Effect, Option, Schema } from "effect"
 import { Actor } from "../../domain/Actor.ts"
 import { HomeserverDown, ServerBusy } from "../../domain/api/CrossfireErrors.ts"
 import { type AddedPerson, OperatorApi, PersonRefused } from "../../domain/api/Operator.ts"
@@ -8,6 +8,7 @@ import { UserId } from "../../domain/Ids.ts"
 import { makeKnown } from "../../layers/crossfire/people/OperatorWord.ts"
 import * as PersonAccount from "../../layers/crossfire/people/PersonAccount.ts"
 import type { StoreFailed } from "../../services/Database.ts"
+import { HomeserverProcess } from "../../services/HomeserverProcess.ts"
 import { Instance } from "../../services/Instance.ts"
 import { Invitations } from "../../services/Invitations.ts"
 import type { MatrixError } from "../../services/Matrix.ts"
@@ -17,6 +18,7 @@ import { Signup } from "../../services/Signup.ts"
 
 const by = Actor.Operator()
 const retryMillis = 5_000
+const homeserverWithinSeconds = 20
 
 const storeBusy = ({ message }: StoreFailed) => Effect.fail(new ServerBusy({ reason: message }))
 const homeserverDown = (error: MatrixError) =>
@@ -46,11 +48,17 @@ export const operatorHandlers = ({ accounts, data }: OperatorConfig) =>
       const invitations = yield* Invitations
       const signup = yield* Signup
       const { serverName } = yield* Instance
+      const homeserver = yield* HomeserverProcess
+      /** A server that was just started brings its homeserver up in a few seconds. */
+      const whenUp = Effect.timeoutOption(homeserver.ready, Duration.seconds(homeserverWithinSeconds))
       const account = (localpart: string, password: PersonAccount.AccountRequest["password"]) =>
         Option.match(accounts, {
           onNone: () => Effect.succeed({ account: "elsewhere" as const, passwordFile: null }),
           onSome: (service) =>
-            Effect.provideService(PersonAccount.ensure({ data, localpart, password }), PersonAccounts, service)
+            Effect.zipRight(
+              whenUp,
+              Effect.provideService(PersonAccount.ensure({ data, localpart, password }), PersonAccounts, service)
+            )
         })
 
       return handlers

@@ -7,6 +7,7 @@ import { maxOperatorBodyBytes, OperatorApi } from "../../domain/api/Operator.ts"
 import * as OwnFolder from "../../layers/files/OwnFolder.ts"
 import { systemCode } from "../../layers/files/SystemCode.ts"
 import * as ApiSocketServer from "../../layers/http/ApiSocketServer.ts"
+import type { HomeserverProcess } from "../../services/HomeserverProcess.ts"
 import { Instance } from "../../services/Instance.ts"
 import { Invitations } from "../../services/Invitations.ts"
 import { People } from "../../services/People.ts"
@@ -69,7 +70,7 @@ const removeStale = (path: string) =>
 const make = (data: string, accountsLayer: Option.Option<Layer.Layer<PersonAccounts>>) =>
   Effect.gen(function*() {
     const path = operatorSocketPath(data)
-    const services = yield* Effect.context<People | Invitations | Signup | Instance>()
+    const services = yield* Effect.context<People | Invitations | Signup | Instance | HomeserverProcess>()
     const accounts = Option.isSome(accountsLayer)
       ? Option.some(Context.get(yield* Layer.build(accountsLayer.value), PersonAccounts))
       : Option.none()

@@ -112,10 +112,10 @@ const make = Effect.gen(function*() {
       yield* Effect.gen(function*() {
         yield* record(by, row)
         // A refusal made none, and what has no answer is found out about later.
-        yield* Effect.catchTag(
+        yield* Effect.catchIf(
           tokens.make(token, row.expiresAtMillis),
-          "MatrixRefused",
-          (refused) => Effect.zipRight(transaction(rows.forget(row.invitationId)), refused)
+          ({ _tag }) => _tag === "MatrixRefused" || _tag === "TokensElsewhere",
+          (refused) => Effect.zipRight(transaction(rows.forget(row.invitationId)), Effect.fail(refused))
         )
         yield* transaction(rows.opened(row.invitationId))
       }).pipe(Effect.ensuring(Effect.sync(() => beingMade.delete(row.invitationId))))

@@ -11,7 +11,9 @@ import { storedPolicy } from "../../../../src/layers/crossfire/people/SqliteSign
 import { hashOf, newSecret } from "../../../../src/layers/crypto/Secret.ts"
 import { registrarPath } from "../../../../src/layers/homeserver/Registrar.ts"
 import { CrossfireDb } from "../../../../src/services/Database.ts"
-import { make } from "./SignupWorld.ts"
+import { Invitations } from "../../../../src/services/Invitations.ts"
+import { Signup } from "../../../../src/services/Signup.ts"
+import { make, own } from "./SignupWorld.ts"
 
 const toJson = Schema.encodeSync(Schema.parseJson(Schema.Unknown))
 
@@ -202,3 +204,20 @@ it.scopedLive("invitations are bounded, one's own, and settled after whatever fa
       expect(statSync(registrarPath(folder)).mode & 0o777).toBe(0o600)
     }
   }), 60_000)
+
+it.live("on a homeserver of your own the rule is kept with its steps, and an invitation says where tokens are made", () =>
+  Effect.gen(function*() {
+    const signup = yield* Signup
+    const invitations = yield* Invitations
+    const { read, sql } = yield* CrossfireDb
+    for (const policy of ["members", "open", "invite"] as const) {
+      const view = yield* signup.set(operator, policy)
+      expect(view).toMatchObject({ policy, homeserver: "own", mayInvite: false, mayChange: true })
+      expect(view.steps).toContain("homeserver.yaml")
+    }
+    const refused = yield* Effect.flip(invitations.make(operator, asked))
+    expect(refused).toMatchObject({ _tag: "NotAllowed" })
+    expect(refused.message).toContain("an administrator makes them known here")
+    expect(yield* read(sql`SELECT * FROM invitation`)).toStrictEqual([])
+    expect(yield* invitations.list(operator)).toStrictEqual([])
+  }).pipe(Effect.provide(own)))

@@ -1,11 +1,12 @@
 // How people come in, over a real homeserver and a database of its own: the services, and a client that registers as Element
 // does.
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { crossfireMigrations } from "../../../../migrations/crossfire/all.ts"
 import * as MemoryChanges from "../../../../src/layers/crossfire/people/MemoryChanges.ts"
 import * as SqliteInvitations from "../../../../src/layers/crossfire/people/SqliteInvitations.ts"
 import * as SqliteSignup from "../../../../src/layers/crossfire/people/SqliteSignup.ts"
 import * as SqliteInstance from "../../../../src/layers/crossfire/sqlite/SqliteInstance.ts"
+import * as HomeserverRegistration from "../../../../src/layers/homeserver/HomeserverRegistration.ts"
 import { prepare, start } from "../../../../src/layers/homeserver/ManagedSynapse.ts"
 import * as SynapseRegistrationTokens from "../../../../src/layers/homeserver/SynapseRegistrationTokens.ts"
 import * as HomeserverHttp from "../../../../src/layers/matrix/HomeserverHttp.ts"
@@ -29,6 +30,29 @@ const Answered = Schema.parseJson(Schema.Struct({
 }))
 const readAnswered = Schema.decodeUnknownSync(Answered)
 const json = Schema.encodeSync(Schema.parseJson(Schema.Unknown))
+
+const database = Layer.scoped(CrossfireDb, Effect.flatMap(migrateMemory("crossfire", crossfireMigrations), open))
+
+/** A homeserver of your own, which nobody calls here. */
+export const own = SqliteInvitations.layer.pipe(
+  Layer.provideMerge(SqliteSignup.layer("own")),
+  Layer.provideMerge(SqliteInstance.layerFor(serverName)),
+  Layer.provideMerge(Layer.mergeAll(
+    database,
+    MemoryChanges.layer,
+    SynapseRegistrationTokens.layerElsewhere,
+    Layer.succeed(
+      WebAddress,
+      WebAddress.of({ origin: nowhere, homeserverUrl: nowhere, elementUrl: "https://e.test" })
+    ),
+    HomeserverRegistration.layer({
+      baseUrl: nowhere,
+      serverName,
+      asToken: Redacted.make("none"),
+      serviceId: "crossfire"
+    })
+  ))
+)
 
 /** The registration of the client API, step by step. */
 export const registrations = (baseUrl: string) =>
@@ -81,7 +105,6 @@ export const make = Effect.gen(function*() {
   const homeserver = yield* start(prepared)
   const { baseUrl } = prepared.access
   const registrar = { baseUrl, registrationSharedSecret: prepared.registrationSharedSecret, folder }
-  const database = Layer.scoped(CrossfireDb, Effect.flatMap(migrateMemory("crossfire", crossfireMigrations), open))
   const address = WebAddress.of({ origin: "http://127.0.0.1:1", homeserverUrl: baseUrl, elementUrl: "https://e.test" })
   const layer = SqliteInvitations.layer.pipe(
     Layer.provideMerge(SqliteSignup.layer("managed")),
