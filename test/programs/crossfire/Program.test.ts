@@ -7,6 +7,7 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { acquire } from "../../../src/layers/sqlite/KernelLock.ts"
+import { makeFolder } from "../../../src/programs/crossfire/Init.ts"
 import { binary, run } from "../../support/ProgramRun.ts"
 
 const crossfire = (...args: ReadonlyArray<string>) => run(binary("crossfire"), args)
@@ -29,71 +30,79 @@ const takenPort = Effect.acquireRelease(
   ({ close }) => Effect.sync(close)
 ).pipe(Effect.map(({ port }) => port))
 
-const initialized = (...args: ReadonlyArray<string>) =>
+/** As `init` leaves it, without anybody in it: that takes a homeserver, and Operator.test.ts. */
+const initialized = (httpPort = 8740) =>
   Effect.gen(function*() {
     const data = join(yield* folder, "data")
-    const made = yield* crossfire("init", "--admin", "ann", "--data", data, ...args)
-    expect(made).toMatchObject({ code: 0, stderr: "" })
+    yield* makeFolder({ data, serverName: "localhost", httpPort, homeserver: { mode: "managed", port: null } })
     return data
   })
 
-it.scopedLive("init makes a private folder once; a homeserver of your own gets its registration, secrets shown nowhere", () =>
-  Effect.gen(function*() {
-    const data = yield* initialized()
-    expect(statSync(data).mode & 0o777).toBe(0o700)
-    expect(statSync(join(data, "crossfire.toml")).mode & 0o777).toBe(0o600)
-    const again = yield* crossfire("init", "--admin", "ann", "--data", data)
-    expect(again).toMatchObject({ code: 1, stdout: "" })
-    expect(again.stderr).toContain("is there already and was not changed")
+it.scopedLive(
+  "init makes a private folder once; a homeserver of your own gets its registration, secrets shown nowhere",
+  () =>
+    Effect.gen(function*() {
+      const data = yield* initialized()
+      expect(statSync(data).mode & 0o777).toBe(0o700)
+      expect(statSync(join(data, "crossfire.toml")).mode & 0o777).toBe(0o600)
+      const again = yield* crossfire("init", "--admin", "ann", "--data", data)
+      expect(again).toMatchObject({ code: 1, stdout: "" })
+      expect(again.stderr).toContain("is there already and was not changed")
 
-    const own = join(yield* folder, "own")
-    const made = yield* crossfire(
-      "init",
-      "--admin",
-      "ann",
-      "--data",
-      own,
-      "--homeserver-url",
-      "https://matrix.example.org"
-    )
-    const registration = readFileSync(join(own, "crossfire-registration.yaml"), "utf8")
-    const token = /"as_token": "([^"]+)"/u.exec(registration)?.[1] ?? ""
-    expect(token.length).toBeGreaterThan(30)
-    expect(made.stdout).toContain("app_service_config_files")
-    expect(made.stdout).not.toContain(token)
-    expect(statSync(join(own, "homeserver-tokens.json")).mode & 0o777).toBe(0o600)
-    const wrong = yield* crossfire("init", "--data", join(own, "x"), "--push-url", "http://127.0.0.1:1")
-    expect(wrong).toMatchObject({ code: 2 })
-  }))
+      const own = join(yield* folder, "own")
+      const made = yield* crossfire(
+        "init",
+        "--admin",
+        "ann",
+        "--data",
+        own,
+        "--homeserver-url",
+        "https://matrix.example.org"
+      )
+      const registration = readFileSync(join(own, "crossfire-registration.yaml"), "utf8")
+      const token = /"as_token": "([^"]+)"/u.exec(registration)?.[1] ?? ""
+      expect(token.length).toBeGreaterThan(30)
+      expect(made.stdout).toContain("app_service_config_files")
+      expect(made.stdout).not.toContain(token)
+      expect(statSync(join(own, "homeserver-tokens.json")).mode & 0o777).toBe(0o600)
+      const wrong = yield* crossfire("init", "--data", join(own, "x"), "--push-url", "http://127.0.0.1:1")
+      expect(wrong).toMatchObject({ code: 2 })
+    }),
+  120_000
+)
 
-it.scopedLive("what is wrong with the settings is told with line and field, and never with the value", () =>
-  Effect.gen(function*() {
-    const data = yield* initialized()
-    const missing = yield* crossfire("serve", "--data", join(data, "nothing"))
-    expect(missing.code).toBe(1)
-    expect(missing.stderr).toContain("crossfire init")
-    const path = join(data, "crossfire.toml")
-    writeFileSync(
-      path,
-      `server_name = "Not A Host"\nhttp = { port = "secret-value" }\n\n[homeserver]\nmode = "managed"\nsignups = "x"\n`
-    )
-    const wrong = yield* crossfire("serve", "--data", data)
-    expect(wrong.code).toBe(1)
-    expect(wrong.stderr).toContain("line 1: server_name must be a host name")
-    expect(wrong.stderr).toContain("line 2: http.port")
-    expect(wrong.stderr).toContain("line 6: homeserver.signups is unknown")
-    expect(wrong.stderr).not.toContain("secret-value")
-    appendFileSync(path, "[[[")
-    const broken = yield* crossfire("serve", "--data", data)
-    expect(broken.stderr).toMatch(/line \d+: it is not valid TOML/u)
-  }))
+it.scopedLive(
+  "what is wrong with the settings is told with line and field, and never with the value",
+  () =>
+    Effect.gen(function*() {
+      const data = yield* initialized()
+      const missing = yield* crossfire("serve", "--data", join(data, "nothing"))
+      expect(missing.code).toBe(1)
+      expect(missing.stderr).toContain("crossfire init")
+      const path = join(data, "crossfire.toml")
+      writeFileSync(
+        path,
+        `server_name = "Not A Host"\nhttp = { port = "secret-value" }\n\n[homeserver]\nmode = "managed"\nsignups = "x"\n`
+      )
+      const wrong = yield* crossfire("serve", "--data", data)
+      expect(wrong.code).toBe(1)
+      expect(wrong.stderr).toContain("line 1: server_name must be a host name")
+      expect(wrong.stderr).toContain("line 2: http.port")
+      expect(wrong.stderr).toContain("line 6: homeserver.signups is unknown")
+      expect(wrong.stderr).not.toContain("secret-value")
+      appendFileSync(path, "[[[")
+      const broken = yield* crossfire("serve", "--data", data)
+      expect(broken.stderr).toMatch(/line \d+: it is not valid TOML/u)
+    }),
+  120_000
+)
 
 it.scopedLive(
   "[O-03] a taken port, a second server and a failed migration each end the start with their own error",
   () =>
     Effect.gen(function*() {
       const port = yield* takenPort
-      const data = yield* initialized("--http-port", String(port))
+      const data = yield* initialized(port)
       const taken = yield* crossfire("serve", "--data", data)
       expect(taken.code).toBe(1)
       expect(taken.stderr).toContain(`Port ${port} is taken by another program`)
@@ -113,7 +122,7 @@ it.scopedLive(
       expect(failed.code).toBe(1)
       expect(failed.stderr).toContain("could not be brought to the newest schema")
     }),
-  60_000
+  120_000
 )
 
 /** Process IDs whose command line names this. */
@@ -129,7 +138,7 @@ it.scopedLive(
   () =>
     Effect.gen(function*() {
       const port = yield* Effect.scoped(takenPort)
-      const data = yield* initialized("--http-port", String(port))
+      const data = yield* initialized(port)
       const child = yield* Effect.acquireRelease(
         Effect.sync(() => spawn(process.execPath, [binary("crossfire"), "serve", "--data", data], { stdio: "ignore" })),
         (process) => Effect.sync(() => process.kill("SIGKILL"))
@@ -148,5 +157,5 @@ it.scopedLive(
       expect(Duration.toMillis(end[0])).toBeLessThan(15_000)
       expect(yield* processesWith(data)).toStrictEqual([])
     }),
-  60_000
+  120_000
 )
