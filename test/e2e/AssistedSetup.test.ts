@@ -191,5 +191,5 @@ it.scopedLive(
       const told = homes.filter((path) => contents(path).includes(canary) || contents(path).includes(at("assistant")))
       expect(told).toStrictEqual([])
     }).pipe(Effect.provide(NodeHttpClient.layerUndici)),
-  240_000
+  360_000
 )

@@ -94,5 +94,5 @@ it.scopedLive(
       yield* stage.startFleetd
       yield* follow(stage, "after all of it", quiet)
     }).pipe(Effect.provide(NodeHttpClient.layerUndici)),
-  240_000
+  360_000
 )

@@ -2,6 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Actor } from "../../../src/domain/Actor.ts"
 import { ModelOffer } from "../../../src/domain/Engine.ts"
 import { FleetIdentity } from "../../../src/domain/FleetAgent.ts"
 import { FleetId } from "../../../src/domain/Ids.ts"
@@ -327,6 +328,25 @@ it.scopedLive("[A12] after its credentials were revoked a fleet makes new ones w
     const later = held(second, { fleet: `cff_${"s".repeat(43)}`, agent: `cfa_${"s".repeat(43)}` })
     yield* run({ credentials: Option.some(later) })
     expect(plain(saved.at(-1))).toStrictEqual([`cff_${"s".repeat(43)}`, `cfa_${"s".repeat(43)}`])
+  }))
+
+it.scopedLive("[I-03] what the owner decides on the web ends the waiting within one look for it", () =>
+  Effect.gen(function*() {
+    const { crossfire, run, tags, write } = yield* running
+    write(agent("ww"))
+    const onTheWeb = (code: string) =>
+      Effect.gen(function*() {
+        const by = Actor.Person({ userId: alice, role: "member" })
+        const [request] = yield* crossfire.enrollment.requests(by)
+        if (request === undefined) return yield* Effect.dieMessage("nothing waits")
+        yield* crossfire.enrollment.approve(by, request.enrollmentId, code)
+      }).pipe(Effect.orDie)
+    const enrolled = yield* run({ pollMillis: 200 }, (progress) =>
+      progress._tag === "WaitingForOwner"
+        ? Effect.asVoid(Effect.forkDaemon(Effect.delay(onTheWeb(progress.code), "300 millis")))
+        : Effect.void)
+    expect(enrolled._tag).toBe("Introduced")
+    expect(tags()).toStrictEqual(["Checked", "ClaimSaved", "WaitingForOwner", "Approved"])
   }))
 
 it.scopedLive("a rejected request ends the waiting, and stays rejected until --again", () =>

@@ -156,6 +156,10 @@ it.scopedLive(
       expect(enrolling.code).toBe(4)
       expect(enrolling.stderr).toContain("already runs")
 
+      const rotating = yield* fleet(root, "credentials", "rotate", "--json")
+      expect([rotating.code, parsed(rotating.stderr)]).toMatchObject([4, { error: { tag: "RotationFailed" } }])
+      expect(rotating.stderr).toContain("Nothing was changed")
+
       const unknown = yield* fleet(root, "stop", "editor", "nobody")
       expect(unknown.code).toBe(4)
       expect(unknown.stderr).toContain("editor, reporter")
@@ -236,6 +240,8 @@ it.scopedLive("an enrollment that cannot begin says why before anything is sent"
     const plain = yield* fleet(root, "enroll", "roster.toml", "--server", "http://crossfire.example.org")
     expect(plain.code).toBe(4)
     expect(plain.stderr).toContain("use https")
+    const renewed = yield* fleet(root, "enroll", "roster.toml", "--new-credentials")
+    expect([renewed.code, renewed.stderr]).toMatchObject([2, expect.stringContaining("--again --new-credentials")])
     const absent = yield* fleet(root, "enroll", join(root, "roster.toml"), "--server", yield* deadUrl)
     expect(absent.code).toBe(4)
     expect(absent.stderr).toContain("roster.toml")

@@ -160,19 +160,19 @@ export const make = Effect.gen(function*() {
 
   /** Whatever is owed of a retired agent can be given to nobody: its messages are refused, as crossfire would. */
   const setStanding: typeof FleetRegistry.Service.setStanding = (agentId, { name, standing }) =>
-    transaction(Effect.gen(function*() {
-      const found = yield* findAgent(agentId)
+    Effect.gen(function*() {
       const retired = standing === "retired"
-      if (Option.isNone(found)) return false
-      if (found.value.name === name && found.value.retired === retired) return false
-      const now = yield* Clock.currentTimeMillis
-      yield* sql`UPDATE agent SET name = ${name}, retired_at = ${retired ? now : null} WHERE agent_id = ${agentId}`
-      if (retired) {
+      const found = yield* read(findAgent(agentId))
+      if (Option.isNone(found) || (found.value.name === name && found.value.retired === retired)) return false
+      yield* transaction(Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        yield* sql`UPDATE agent SET name = ${name}, retired_at = ${retired ? now : null} WHERE agent_id = ${agentId}`
+        if (!retired) return
         yield* sql`UPDATE outgoing SET state = 'refused', refusal = 'The agent is retired', payload = NULL
           WHERE agent_id = ${agentId} AND state = 'waiting'`
-      }
+      }))
       return true
-    }))
+    })
 
   const bind: typeof FleetRegistry.Service.bind = (agentId, context, binding, position) =>
     transaction(Effect.gen(function*() {
