@@ -2,7 +2,8 @@
 // while it is read. Nothing is read here before the handler asks, so an unknown caller's body never is.
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import { Effect, Option, Schema, Stream } from "effect"
+import { Effect, Option, Schema } from "effect"
+import { Readable } from "node:stream"
 import { BodyTooLarge } from "../../../domain/api/AccessErrors.ts"
 
 const length = /^\d{1,15}$/u
@@ -22,34 +23,50 @@ export const declaredTooLarge = (
 export const hasBody = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0
 
-/** Beyond this many times the bound the rest is not waited for, and the connection is cut. */
+/** Beyond this many times the bound the rest is not waited for. */
 const maxOverrun = 4
 
 const parse = Schema.decode(Schema.parseJson(Schema.Unknown))
 const notJson = new HttpApiDecodeError({ issues: [], message: "The request's body is not JSON" })
 
 /**
- * The text and JSON of this request within the bound. What is too large is read on for a while without being kept: an answer
- * before the body's end would be lost with the connection.
+ * What is too large is read on for a while without being kept: an answer before the body's end can be lost with the
+ * connection. For the same reason the request is left as it is when nobody waits any more: the platform's own readers
+ * destroy it, and the connection with it, before the answer is written.
  */
-export const bounded = (request: HttpServerRequest.HttpServerRequest, maxBytes: number) => {
-  const text = Effect.gen(function*() {
-    const chunks: Array<Uint8Array> = []
+const bytesOf = (source: Readable, maxBytes: number): Effect.Effect<Buffer> =>
+  Effect.async((resume) => {
+    const chunks: Array<Buffer> = []
     let bytes = 0
-    yield* request.stream.pipe(
-      Stream.takeWhile(() => bytes <= maxBytes * maxOverrun),
-      Stream.runForEach((chunk) =>
-        Effect.sync(() => {
-          bytes += chunk.length
-          if (bytes > maxBytes) chunks.length = 0
-          else chunks.push(chunk)
-        })
-      )
-    )
+    const stop = () => {
+      source.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut)
+      // The rest goes nowhere.
+      source.resume()
+    }
+    const finish = (body: Effect.Effect<Buffer>) => {
+      stop()
+      resume(body)
+    }
     // The contract's error in the contract's words, whichever endpoint was reading.
-    if (bytes > maxBytes) return yield* Effect.die(new BodyTooLarge({ maxBytes }))
-    return Buffer.concat(chunks).toString("utf8")
+    const tooLarge = Effect.die(new BodyTooLarge({ maxBytes }))
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes <= maxBytes) chunks.push(chunk)
+      else chunks.length = 0
+      if (bytes > maxBytes * maxOverrun) finish(tooLarge)
+    }
+    const onEnd = () => finish(bytes > maxBytes ? tooLarge : Effect.succeed(Buffer.concat(chunks)))
+    const onCut = () => finish(Effect.die(notJson))
+    source.on("data", onData).once("end", onEnd).once("error", onCut).once("close", onCut)
+    return Effect.sync(stop)
   })
+
+/** The same request, whose text and JSON are read within the bound, once at most. */
+export const bounded = (request: HttpServerRequest.HttpServerRequest, maxBytes: number) => {
+  const { source } = request
+  const text = source instanceof Readable
+    ? Effect.map(bytesOf(source, maxBytes), (bytes) => bytes.toString("utf8"))
+    : Effect.dieMessage("a request that does not come from the listener has no body here")
   const json = Effect.flatMap(
     text,
     (read) => read === "" ? Effect.succeed(null) : Effect.catchAll(parse(read), () => Effect.die(notJson))

@@ -1,9 +1,9 @@
 // What stands before every handler: hosts, misplaced credentials, origins, media types, bounds, and what answers carry.
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber, Option, TestClock } from "effect"
 import { connect } from "node:net"
 import { routes } from "../../../../src/programs/crossfire/doors/RouteTable.ts"
-import { alice } from "../../../layers/crossfire/World.ts"
+import { alice, until } from "../../../layers/crossfire/World.ts"
 import { hsToken, origin, pushHost } from "../Crossfire.ts"
 import { ask as askAt } from "./Ask.ts"
 import { ownPage, ownReading, pagesHost, secret, start } from "./DoorWorld.ts"
@@ -404,6 +404,23 @@ it.scopedLive(
     }),
   60_000
 )
+
+it.scoped("[A41] a body that does not come is waited for within its bound, and the caller is told", () =>
+  Effect.gen(function*() {
+    const { url } = yield* start()
+    const answer = yield* Effect.fork(raw(
+      url,
+      `POST /v1/sign-in/ask HTTP/1.1\r\nhost: ${pagesHost}\r\norigin: ${origin}\r\nconnection: close\r\n` +
+        "content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+    ))
+    yield* until(
+      "the bound is over",
+      Effect.zipRight(TestClock.adjust("1 second"), Effect.map(Fiber.poll(answer), Option.isSome))
+    )
+    const text = yield* Fiber.join(answer)
+    expect(text).toContain("503 Service Unavailable")
+    expect(text).toContain("{\"withinMillis\":10000,\"_tag\":\"AnswerTooSlow\"}")
+  }))
 
 it.scopedLive("[A42] a push is known by its header's token, which comes before its body; a token in its address is refused", () =>
   Effect.gen(function*() {
