@@ -1,12 +1,13 @@
 // `npm run demo`: the main job on real parts, with a scripted model. `--once` runs the scenario, prints figures and ends.
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Clock, Effect, Exit, Logger, Option, Predicate } from "effect"
+import { Cause, Clock, Effect, Exit, Logger, Option, Predicate, Stream, SubscriptionRef } from "effect"
 import { join } from "node:path"
 import { createInterface } from "node:readline/promises"
 import { parseArgs } from "node:util"
 import { projectRoot } from "./Children.ts"
 import { follow, type Journey, type Step, summary } from "./Journey.ts"
+import { type RoomEvent, textOf } from "./Person.ts"
 import * as Stage from "./Stage.ts"
 
 const usage = `usage: npm run demo -- [options]
@@ -35,6 +36,8 @@ const tellStep = (step: Step) =>
 
 const howToGoOn = (stage: Stage.Stage, folder: string, scripted: boolean): ReadonlyArray<string> => [
   "",
+  "The web pages:",
+  `  ${stage.address}   sign in as alice; the bot's message with the link is shown here, too`,
   "The same room in Element (Desktop, or a web build that you serve yourself):",
   `  homeserver ${stage.homeserver}   user alice   password ${stage.password}   room "Demo"`,
   "What the fleet does:",
@@ -49,6 +52,24 @@ const howToGoOn = (stage: Stage.Stage, folder: string, scripted: boolean): Reado
     : []),
   ""
 ]
+
+const botName = "@cf-bot:"
+
+/** What the bot writes to alice from now on (a sign-in link, a notice): she needs no Matrix client to read it. */
+const tellBotMessages = ({ alice }: Stage.Stage) =>
+  Effect.gen(function*() {
+    const told = new Set((yield* SubscriptionRef.get(alice.events)).map(({ event }) => event.event_id))
+    const tell = (seen: RoomEvent) => {
+      const text = textOf(seen)
+      if (told.has(seen.event.event_id) || !seen.event.sender.startsWith(botName) || text === "") return Effect.void
+      told.add(seen.event.event_id)
+      return print(["", "cf-bot to alice:", ...text.split("\n").map((line) => `  ${line}`)].join("\n"))
+    }
+    yield* alice.events.changes.pipe(
+      Stream.runForEach((events) => Effect.forEach(events, tell, { discard: true })),
+      Effect.forkScoped
+    )
+  })
 
 /** What is typed is sent as alice; the answers are shown as they come. */
 const converse = (stage: Stage.Stage) =>
@@ -93,6 +114,7 @@ const run = (options: {
     yield* print(["", "Summary:", ...summary(journeys)].join("\n"))
     if (options.once) return
     yield* print(howToGoOn(stage, options.folder, options.models === null).join("\n"))
+    yield* tellBotMessages(stage)
     yield* converse(stage)
     yield* print("demo: ending; the next start goes on with the same histories")
   }).pipe(
