@@ -66,7 +66,10 @@ export const theme = createTheme({
   cursorType: "pointer",
   respectReducedMotion: true,
   focusRing: "auto",
-  components: { Modal: { defaultProps: { padding: "lg", radius: "lg" } } }
+  components: {
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
+    Modal: { defaultProps: { padding: "lg", radius: "lg" } }
+  }
 })
 
 export const variables: CSSVariablesResolver = () => ({
