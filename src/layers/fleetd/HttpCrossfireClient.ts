@@ -3,10 +3,10 @@
 import * as HttpApiClient from "@effect/platform/HttpApiClient"
 import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as HttpClient from "@effect/platform/HttpClient"
-import type { HttpClientError } from "@effect/platform/HttpClientError"
+import { type HttpClientError, ResponseError } from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import { Context, Duration, Effect, Layer, Option, type ParseResult, Redacted } from "effect"
-import type { DoorError } from "../../domain/api/AccessErrors.ts"
+import type { BodyTooLarge, DoorError } from "../../domain/api/AccessErrors.ts"
 import { CrossfireApi } from "../../domain/api/Crossfire.ts"
 import type {
   CredentialMisplaced,
@@ -88,6 +88,11 @@ const failed = (operation: string, error: WireError): CallFailed => {
   return new CrossfireUnavailable({ operation, reason: reasonOf(error) })
 }
 
+/** The same request would be refused again: by crossfire, or by a proxy before it that has a bound of its own. */
+const isFinal = (error: { readonly _tag: string }): error is BodyTooLarge | HttpApiDecodeError | ResponseError =>
+  error._tag === "BodyTooLarge" || error._tag === "HttpApiDecodeError" ||
+  (error._tag === "ResponseError" && error instanceof ResponseError && error.response.status === 413)
+
 const leaseHeaders = ({ generation, incarnation }: LeaseStamp) => ({
   "x-crossfire-generation": generation,
   "x-crossfire-incarnation": incarnation
@@ -101,7 +106,12 @@ export const make = (serverUrl: string) =>
     const api = yield* HttpApiClient.makeWith(CrossfireApi, {
       baseUrl,
       httpClient: HttpClient.mapRequestEffect(
-        http.whole,
+        // A proxy's own words would be told as an unreadable answer, which may pass.
+        HttpClient.filterOrFail(
+          http.whole,
+          ({ headers, status }) => status !== 413 || (headers["content-type"] ?? "").startsWith("application/json"),
+          (response) => new ResponseError({ request: response.request, response, reason: "StatusCode" })
+        ),
         (request) => Effect.map(Bearer, (token) => HttpClientRequest.bearerToken(request, token))
       )
     })
@@ -203,8 +213,7 @@ export const make = (serverUrl: string) =>
         return call(operation, registry.agentToken(agentId), writeDeadline, request).pipe(
           Effect.mapError((error) => {
             if (error._tag === "StaleGeneration") return error
-            // The same one would be refused again and again.
-            if (error._tag === "BodyTooLarge" || error._tag === "HttpApiDecodeError") {
+            if (isFinal(error)) {
               return new AcknowledgmentRefused({ reason: reasonOf(error) })
             }
             return failed(operation, error)
@@ -222,7 +231,7 @@ export const make = (serverUrl: string) =>
               return new SendRefused({ reason: error.message })
             }
             // It would be misunderstood again and again, and hold up what stands behind it.
-            if (error._tag === "HttpApiDecodeError" || error._tag === "BodyTooLarge") {
+            if (isFinal(error)) {
               return new SendRefused({ reason: `crossfire: ${reasonOf(error)}` })
             }
             return failed(operation, error)

@@ -120,8 +120,10 @@ export const make = Effect.gen(function*() {
     if (state._tag === "NotHeld") return
     yield* Effect.gen(function*() {
       if (yield* acknowledgments(state.stamp)) yield* signals.outbox
-      yield* notices(state.stamp)
+      // A notice that fails holds up no message.
+      const noticed = yield* Effect.either(notices(state.stamp))
       const queued = yield* messages(state.stamp)
+      yield* noticed
       if (queued) yield* Effect.fork(Effect.delay(signals.outbox, requeueAfter))
     }).pipe(
       Effect.tapError((error) =>

@@ -180,6 +180,16 @@ it.scopedLive("what is refused as it is comes back as a refusal, never as someth
     const refused = yield* Effect.flip(client.acknowledge(stamp, reporter, acknowledgment))
     expect(refused).toMatchObject({ _tag: "AcknowledgmentRefused" })
     expect(refused.message).toContain("8388608 bytes")
+    // A proxy before crossfire says it in its own words.
+    const proxy = yield* bare((_request, response) => {
+      response.writeHead(413, { "content-type": "text/html" })
+      response.end("<html>413 Request Entity Too Large</html>")
+    })
+    const behind = yield* clientOf(proxy)
+    expect(yield* Effect.flip(behind.acknowledge(stamp, reporter, acknowledgment))).toMatchObject({
+      _tag: "AcknowledgmentRefused"
+    })
+    expect(yield* Effect.flip(behind.send(stamp, editor, message))).toMatchObject({ _tag: "SendRefused" })
     const tokens = { fleetToken: hashOf(Redacted.make("x")), agentTokens: new Map() }
     expect(yield* Effect.flip(client.rotateCredentials(stamp, null, tokens))).toMatchObject({
       _tag: "RotationRefused",
