@@ -215,26 +215,34 @@ export const payloads: ReadonlyArray<string> = [
 
 export const hostileUser = UserId.make("@\"><img/src=x/onerror=window.__pwned=1>:example.org")
 
-/** The same things, with an attack in every string that somebody outside can choose. */
-export const hostileState = (payload: string): StandInState => {
+/** An instance in which each of these stands in every string that somebody outside can choose. */
+export const hostileState = (attacks: ReadonlyArray<string>): StandInState => {
   const state = ordinaryState()
-  const short = payload.slice(0, 190)
+  const all = attacks.map((text, index) => ({ text, short: text.slice(0, 190), name: `agent-${index + 1}` }))
   state.fleets = [
-    fleet("fleet-street", [agent("reporter", { displayName: payload, userId: hostileUser })], { controller: short }),
-    fleet("other", [agent("bench")], { owner: hostileUser })
+    ...all.map(({ name, short, text }, index) =>
+      fleet(`fleet-${index + 1}`, [agent(name, { displayName: text })], { controller: short })
+    ),
+    fleet("other", [agent("bench", { userId: hostileUser })], { owner: hostileUser })
   ]
   state.requests = [
-    request("fleet-street", [
-      entry("reporter", { model: short, effort: payload.slice(0, 40), work_folder: short, instructions: payload })
-    ]),
+    request(
+      "fleet-street",
+      all.map(({ name, short, text }) =>
+        entry(name, { model: short, effort: text.slice(0, 40), work_folder: short, instructions: text })
+      )
+    ),
     request("other", [entry("bench")], { owner: hostileUser, mayApprove: false })
   ]
-  state.people = state.people.map((person) => person.userId === alice ? person : { ...person, userId: hostileUser })
-    .slice(0, 2)
-  state.people = state.people.map((person) => ({ ...person, addedBy: hostileUser }))
-  state.invitations = [{ ...invitation(short, "open", 3), madeBy: hostileUser }]
-  state.sessions = state.sessions.map((one) => ({ ...one, browser: short }))
-  state.signup = { ...state.signup, steps: payload, elementUrl: payload, homeserverUrl: payload, homeserver: "own" }
-  state.token = payload
+  state.people = state.people.slice(0, 2).map((person, index) => ({
+    ...person,
+    userId: index === 0 ? person.userId : hostileUser,
+    addedBy: hostileUser
+  }))
+  state.invitations = all.map(({ short }) => ({ ...invitation(short, "open", 3), madeBy: hostileUser }))
+  state.sessions = all.map(({ short }, index) => session(short, index === 0, index))
+  const steps = attacks.join("\n")
+  state.signup = { ...state.signup, steps, elementUrl: steps, homeserverUrl: steps, homeserver: "own" }
+  state.token = steps
   return state
 }
