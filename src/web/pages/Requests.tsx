@@ -40,7 +40,7 @@ const Row = ({ request }: { readonly request: RequestView }) => {
         <span className="request-side">
           <RequestStateText state={request.state} own={request.owner === userId} />
           <span className="fine">
-            filed <When millis={request.createdAtMillis} />, until <When millis={request.expiresAtMillis} />
+            filed <When millis={request.createdAtMillis} />, expires <When millis={request.expiresAtMillis} />
           </span>
         </span>
         <IconChevronRight size={18} stroke={1.7} aria-hidden />
