@@ -3,7 +3,6 @@ import { FastCheck as fc } from "effect"
 import { advanced, cursorAt, finished, windowOf } from "../../src/domain/Cursor.ts"
 import { EventId, StreamToken } from "../../src/domain/Ids.ts"
 import { nextInput, verdict } from "../../src/domain/Publication.ts"
-import { roomFloor, roomQuota, targetRecords } from "../../src/domain/Quota.ts"
 
 const evidence = fc.record({
   receipt: fc.boolean(),
@@ -44,12 +43,4 @@ it("[M-01] a window that was taken in part is finished at its own end before a n
   const done = finished(part, token("s9"), null)
   expect(done).toStrictEqual(cursorAt(token("s9"), EventId.make("$four")))
   expect(windowOf(done, token("s20"))).toStrictEqual({ from: "s9", to: "s20" })
-})
-
-it("[M-02] [M-03] every room has its floor, and few rooms share the whole target", () => {
-  fc.assert(fc.property(fc.integer({ min: 1, max: 5_000 }), (rooms) => {
-    expect(roomQuota(rooms)).toBeGreaterThanOrEqual(roomFloor)
-    if (rooms * roomFloor <= targetRecords) expect(roomQuota(rooms) * rooms).toBeLessThanOrEqual(targetRecords)
-  }))
-  expect(roomQuota(0)).toBe(0)
 })
