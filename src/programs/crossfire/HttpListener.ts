@@ -45,8 +45,13 @@ export const layer = (port: number) =>
       requestTimeout: requestWithinMillis,
       connectionsCheckingInterval: lookMillis,
       keepAliveTimeout: keepAliveMillis,
-      maxHeaderSize: maxHeaderBytes
+      maxHeaderSize: maxHeaderBytes,
+      // Nothing here is a web socket: a request to become one is a request like any other, with the same bounds.
+      shouldUpgradeCallback: () => false
     })
+    // Where the runtime is older than that, it leaves a socket that asked to be upgraded without anybody who hears its
+    // errors: one that is reset would end the program.
+    server.on("connection", (socket) => socket.on("error", () => {}))
     server.maxHeadersCount = maxHeaders
     server.maxConnections = maxConnections
     keepRoom(server, roomyConnections)

@@ -369,6 +369,45 @@ it.scopedLive("[A41] a chunked body over the bound is told so, huge headers are 
     expect(yield* raw(url, "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n")).toContain("400")
   }))
 
+it.scopedLive("[A41] a request to become a web socket is one like any other, and nothing ends by its connection's reset", () =>
+  Effect.gen(function*() {
+    const { ask, url } = yield* start()
+    const uncaught: Array<unknown> = []
+    const onUncaught = (error: unknown) => void uncaught.push(error)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => process.on("uncaughtException", onUncaught)),
+      () => Effect.sync(() => process.off("uncaughtException", onUncaught))
+    )
+    const upgrade = "connection: upgrade\r\nupgrade: websocket\r\n"
+    const reset = (head: string, body = "") =>
+      Effect.async<void>((resume) => {
+        const socket = connect(Number(new URL(url).port), "127.0.0.1")
+        socket.on("error", () => {})
+        socket.on("close", () => resume(Effect.void))
+        socket.on("connect", () =>
+          socket.write(`${head}\r\nhost: ${pagesHost}\r\n${upgrade}\r\n${body}`, () => socket.resetAndDestroy()))
+      })
+    const body = "{\"user\":\"x\"}"
+    for (let count = 0; count < 20; count += 1) {
+      yield* reset("GET /healthz HTTP/1.1")
+      yield* reset("GET / HTTP/1.1")
+      yield* reset(
+        `POST /v1/sign-in/ask HTTP/1.1\r\norigin: ${origin}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`,
+        body
+      )
+    }
+    expect((yield* ask({ path: "/healthz", headers: { host: pagesHost } })).status).toBe(200)
+    expect(uncaught).toStrictEqual([])
+    // Its body is read as ever.
+    const asked = yield* ask({
+      method: "POST",
+      path: "/v1/sign-in/ask",
+      headers: { ...ownPage, connection: "upgrade", upgrade: "websocket" },
+      body: { user: "x" }
+    })
+    expect(asked.status).toBe(200)
+  }))
+
 it.scopedLive(
   "[A41] 2,000 connections that say nothing, slow headers and slow bodies keep neither pushes nor pages from being answered",
   () =>
