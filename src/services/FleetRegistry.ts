@@ -70,7 +70,8 @@ export class FleetRegistry extends Context.Tag("crossfire/services/FleetRegistry
     readonly promoteCredentials: Effect.Effect<void, StoreFailed>
     /** crossfire did not take the pending ones, and nothing that was sent can make it take them. */
     readonly dropCredentials: Effect.Effect<void, StoreFailed>
-    readonly setCredentialRefused: (agentId: AgentId) => Effect.Effect<void, StoreFailed>
+    /** False, and nothing is changed, where that is no longer the agent's credential, or another may be by now. */
+    readonly setCredentialRefused: (agentId: AgentId, refused: Redacted.Redacted) => Effect.Effect<boolean, StoreFailed>
     /**
      * What crossfire says of the agent now. Of a retired one no message is sent any more. True where that was not known.
      */

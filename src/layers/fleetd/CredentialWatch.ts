@@ -24,11 +24,13 @@ export const make = Effect.gen(function*() {
     Effect.gen(function*() {
       const before = yield* registry.agent(agentId)
       if (before.credentialRefused) return
+      const refused = yield* registry.agentToken(agentId)
       yield* Effect.sleep(levelWithin)
       yield* client.renewLease(stamp)
       const agent = yield* registry.agent(agentId)
       if (agent.retired || agent.credentialRefused) return
-      yield* registry.setCredentialRefused(agentId)
+      // Replaced meanwhile: what was refused says nothing about the one that stands now.
+      if (!(yield* registry.setCredentialRefused(agentId, refused))) return
       yield* incidents.credentialRefused(agent)
       yield* signals.agent(agentId)
     }).pipe(

@@ -67,7 +67,7 @@ export const make = Effect.gen(function*() {
       const held = yield* lease.state
       const stamp = held._tag === "Held" ? held.stamp : noLease
       if (yield* isTaken(stamp, pending)) return yield* promote(pending)
-      if (held._tag === "NotHeld") return yield* new RotationFailed({ problem: "unfinished", reason: held.reason })
+      // Without a lease, too: a fleet that was revoked meanwhile never has one again, and only this tells.
       return yield* ask(stamp, null, pending).pipe(
         Effect.zipRight(promote(pending)),
         Effect.catchTags({
@@ -83,7 +83,10 @@ export const make = Effect.gen(function*() {
                   reason: `it was revoked, or replaced from another folder. Make new ones: ${newCredentials}`
                 })
               )),
-          StaleGeneration: (stale) => Effect.zipRight(lease.lost(stamp, stale.message), unknown(stale))
+          StaleGeneration: (stale) =>
+            held._tag === "NotHeld"
+              ? unknown({ message: held.reason })
+              : Effect.zipRight(lease.lost(stamp, stale.message), unknown(stale))
         })
       )
     }).pipe(

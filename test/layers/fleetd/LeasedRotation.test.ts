@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Option, Redacted, Scope, Stream, TestClock } from "effect"
 import type { SecretHash } from "../../../src/domain/api/Crossfire.ts"
+import { StaleGeneration } from "../../../src/domain/api/CrossfireErrors.ts"
 import { type AgentId, Generation, Incarnation } from "../../../src/domain/Ids.ts"
 import { RegisteredName } from "../../../src/domain/Roster.ts"
 import { hashOf } from "../../../src/layers/crypto/Secret.ts"
@@ -19,6 +20,7 @@ const held: LeaseState = {
   _tag: "Held",
   stamp: { generation: Generation.make(1), incarnation: Incarnation.make("00000000-0000-4000-8000-0000000000aa") }
 }
+const standing = Generation.make(1)
 const notHeld: LeaseState = { _tag: "NotHeld", reason: "not connected yet" }
 
 /** crossfire's half: the hashes that it holds, and what goes wrong on the way. `asked` counts requests that arrived. */
@@ -31,12 +33,13 @@ const crossfire = (registry: Effect.Effect<Redacted.Redacted>) => {
   }
   const unavailable = new CrossfireUnavailable({ operation: "replace the credentials", reason: "no answer" })
   const layer = FakeClient.layer({
-    rotateCredentials: (_stamp, under, tokens) =>
+    rotateCredentials: (stamp, under, tokens) =>
       Effect.gen(function*() {
         if (state.fault === "lost-request") return yield* unavailable
         state.asked++
         const shown = hashOf(under ?? (yield* registry))
         if (shown !== state.fleetHash) return yield* new CredentialRefused({ operation: "replace the credentials" })
+        if (stamp.generation === 0) return yield* new StaleGeneration({ given: stamp.generation, current: standing })
         if (state.fault === "refused") return yield* new RotationRefused({ reason: "one of them was revoked" })
         state.fleetHash = tokens.fleetToken
         for (const [agentId, hash] of tokens.agentTokens) state.agents.set(agentId, hash)
@@ -93,7 +96,7 @@ it.scoped("[A12] the fleet and every agent that is not retired get new credentia
     const { agreed, server, start } = yield* root
     const { registry, rotate, stop } = yield* start(held)
     yield* registry.setStanding(reporter, { name: RegisteredName.make("reporter"), standing: "retired" })
-    yield* registry.setCredentialRefused(editor)
+    yield* registry.setCredentialRefused(editor, yield* registry.agentToken(editor))
     expect(yield* rotate).toBe(1)
     yield* agreed(registry)
     expect([...server.agents.keys()]).toStrictEqual([editor])
@@ -186,4 +189,19 @@ it.scoped("[A12] what crossfire refuses changes nothing, and a revoked fleet is 
     expect(Option.isNone(yield* registry.pendingCredentials)).toBe(true)
     expect(Redacted.value(yield* registry.fleetToken)).toBe("token-of-fleet")
     yield* stop
+  }))
+
+it.scoped("[A12] revoked over an unfinished rotation: the lease cannot be had, the rotation is over, and it is said what to do", () =>
+  Effect.gen(function*() {
+    const { server, start } = yield* root
+    const first = yield* start(held)
+    server.fault = "lost-answer"
+    yield* Effect.flip(first.rotate)
+    yield* first.stop
+    server.fault = "none"
+    server.fleetHash = null
+    const second = yield* start(notHeld)
+    yield* pass
+    expect(Option.isNone(yield* second.registry.pendingCredentials)).toBe(true)
+    yield* second.stop
   }))

@@ -134,3 +134,17 @@ it.scoped("[A12] the fleet's refused credential shuts delivery, by name and with
     yield* pass
     expect(inputs()).toHaveLength(1)
   }))
+
+it.scoped("[A12] a refusal that was on its way when the credentials were replaced holds nobody", () =>
+  Effect.gen(function*() {
+    const { crossfire, daemon, inputs, session } = yield* running()
+    yield* pass
+    crossfire.refused.agent = true
+    yield* crossfire.say("hello")
+    yield* TestClock.adjust("1 seconds")
+    yield* daemon.run(Effect.flatMap(CredentialRotation, ({ rotate }) => rotate))
+    yield* pass
+    expect((yield* session(editor))?.reason).toBe(null)
+    expect(inputs()).toHaveLength(1)
+    expect(crossfire.notices).toStrictEqual([])
+  }))

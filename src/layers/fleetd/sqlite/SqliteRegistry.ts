@@ -221,10 +221,13 @@ export const make = Effect.gen(function*() {
       yield* forgetPending
     })),
     dropCredentials: transaction(Effect.asVoid(forgetPending)),
-    setCredentialRefused: (agentId) =>
+    setCredentialRefused: (agentId, refused) =>
       transaction(Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis
-        yield* sql`UPDATE agent SET credential_refused_at = ${now} WHERE agent_id = ${agentId}`
+        const changed = yield* sql`UPDATE agent SET credential_refused_at = ${now}
+          WHERE agent_id = ${agentId} AND token = ${Redacted.value(refused)} AND pending_token IS NULL
+          RETURNING agent_id`
+        return changed.length > 0
       })),
     setStanding,
     setEnabled: (agentId, enabled) =>
