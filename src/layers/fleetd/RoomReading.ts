@@ -52,13 +52,12 @@ export const make = <E>({ boundary, known, page, room, snapshot, unseen }: Parts
   const records: Array<RoomRecord> = [...snapshot]
   const seen = new Set<EventId>(snapshot.map((record) => record.eventId))
   let cursor = known ?? cursorAt(room.boundary)
-  const window = windowOf(cursor, boundary)
-  let from = window.from
+  let { from, to } = windowOf(cursor, boundary)
   let last: EventId | null = null
-  let finishedWindow = false
+  let reachedBoundary = false
   let pages = 0
   const taken = () => records.length - snapshot.length
-  const open = () => !finishedWindow && pages < (taken() === 0 ? maxEmptyPages : maxPages)
+  const open = () => !reachedBoundary && pages < (taken() === 0 ? maxEmptyPages : maxPages)
 
   const reading: RoomReading = {
     room,
@@ -71,8 +70,7 @@ export const make = <E>({ boundary, known, page, room, snapshot, unseen }: Parts
         roomId: room.roomId,
         base: known,
         next: cursor,
-        // A window of before this collection may end below what is known now: only one opened by it reaches this boundary.
-        seenLatest: finishedWindow && window.to === boundary ? room.latest : null
+        seenLatest: reachedBoundary ? room.latest : null
       })
   }
 
@@ -83,7 +81,7 @@ export const make = <E>({ boundary, known, page, room, snapshot, unseen }: Parts
       let wide = false
       while (left > 0 && open()) {
         const limit: number = wide ? Math.max(left, targetRecords) : left
-        const read: RoomPage = yield* page({ from, to: window.to, limit })
+        const read: RoomPage = yield* page({ from, to, limit })
         pages += 1
         const fresh: ReadonlyArray<RoomRecord> = (yield* unseen(read.records)).filter((record) =>
           !seen.has(record.eventId)
@@ -99,13 +97,17 @@ export const make = <E>({ boundary, known, page, room, snapshot, unseen }: Parts
         records.push(...fresh)
         left -= fresh.length
         last = read.records.at(-1)?.eventId ?? last
-        if (read.end === null) {
-          cursor = finished(cursor, window.to, last)
-          finishedWindow = true
-        } else {
-          cursor = advanced(cursor, window.to, read.end, last)
+        if (read.end !== null) {
+          cursor = advanced(cursor, to, read.end, last)
           from = read.end
+          continue
         }
+        cursor = finished(cursor, to, last)
+        // A window that an earlier collection opened ends below what is known now, maybe with nothing more to give: the
+        // next one follows at once, or an empty rest, which is stored by nobody, would stand before it for ever.
+        reachedBoundary = to === boundary
+        from = to
+        to = boundary
       }
     })
 

@@ -54,8 +54,10 @@ const collect = (cursor: Cursor, delivered: ReadonlyArray<number>, pages: Record
     page: (_stamp, _agentId, { from, to }) =>
       Effect.sync(() => {
         asked.push(`${from} ${to}`)
+        // Pages of one window follow one another by `t` tokens; an `s` token begins another window.
         const next = Object.keys(pages)[Object.keys(pages).indexOf(from) + 1]
-        return { records: (pages[from] ?? []).map(record), end: next === undefined ? null : token(next) }
+        const goesOn = pages[from] !== undefined && next !== undefined && next.startsWith("t")
+        return { records: (pages[from] ?? []).map(record), end: goesOn ? token(next) : null }
       })
   })
   const state = Layer.succeed(
@@ -88,11 +90,21 @@ const partly = advanced(cursorAt(token("s1")), token("s9"), token("t3"), event(3
 it.effect("[M-01] what a continued window brings again was given before, and is left out", () =>
   Effect.gen(function*() {
     const { asked, given, moves } = yield* collect(partly, [1, 2, 3], { t3: [2, 3, 4, 5] })
-    expect(asked).toStrictEqual(["t3 s9"])
+    expect(asked).toStrictEqual(["t3 s9", "s9 s20"])
     expect(given).toStrictEqual([event(4), event(5)])
     expect(moves.map(({ base, next, seenLatest }) => ({ base, next, seenLatest }))).toStrictEqual([
-      // The old window ended below what is known now: the room stays to be read.
-      { base: partly, next: cursorAt(token("s9"), event(5)), seenLatest: null }
+      // The old window ended below what is known now: the next one was read, too.
+      { base: partly, next: cursorAt(token("s20"), event(5)), seenLatest: 7 }
+    ])
+  }))
+
+it.effect("[M-01] the rest of a window that holds nothing more does not stand before what came after it", () =>
+  Effect.gen(function*() {
+    const { asked, given, moves } = yield* collect(partly, [1, 2, 3], { t3: [2, 3], s9: [4] })
+    expect(asked).toStrictEqual(["t3 s9", "s9 s20"])
+    expect(given).toStrictEqual([event(4)])
+    expect(moves.map(({ next, seenLatest }) => ({ next, seenLatest }))).toStrictEqual([
+      { next: cursorAt(token("s20"), event(4)), seenLatest: 7 }
     ])
   }))
 
