@@ -1,6 +1,7 @@
 // The homeserver as a service from before it runs: what needs it can be built first, and listen, and sees one that is down
 // until it is started. It starts nothing itself.
 import { type Context, Deferred, Duration, Effect } from "effect"
+import type { RegistrationGate } from "../../domain/Signup.ts"
 import { HomeserverProcess } from "../../services/HomeserverProcess.ts"
 import { HomeserverUnavailable } from "../../services/Matrix.ts"
 
@@ -18,6 +19,10 @@ export interface AwaitedProcess {
 export const make = (known: { readonly baseUrl: string; readonly serverName: string }): Effect.Effect<AwaitedProcess> =>
   Effect.map(Deferred.make<Process>(), (running) => {
     const process = Deferred.await(running)
+    /** Asked for last. It holds though nobody waits for it any more: the homeserver was configured before it was known. */
+    let wanted: RegistrationGate | null = null
+    const asWanted = ({ setRegistration }: Process) =>
+      Effect.suspend(() => wanted === null ? Effect.void : setRegistration(wanted))
     return {
       process: HomeserverProcess.of({
         baseUrl: known.baseUrl,
@@ -28,14 +33,22 @@ export const make = (known: { readonly baseUrl: string; readonly serverName: str
           (isDone) => isDone ? Effect.flatMap(process, ({ pid }) => pid) : Effect.succeed(null)
         ),
         setRegistration: (gate) =>
-          process.pipe(
+          Effect.suspend(() => {
+            wanted = gate
+            return process
+          }).pipe(
             Effect.timeoutFail({
               duration: Duration.seconds(startedWithinSeconds),
               onTimeout: () => new HomeserverUnavailable({ operation: "change who may register", status: null })
             }),
-            Effect.flatMap(({ setRegistration }) => setRegistration(gate))
+            Effect.flatMap(asWanted)
           )
       }),
-      started: (process) => Effect.asVoid(Deferred.succeed(running, process))
+      started: (process) =>
+        Deferred.succeed(running, process).pipe(
+          Effect.zipRight(asWanted(process)),
+          // It goes on by itself; only the wait for it is over.
+          Effect.catchAll(() => Effect.logWarning("the homeserver does not yet register people by the rule that holds"))
+        )
     }
   })
