@@ -184,7 +184,7 @@ const setUpSynapse = () => {
 }
 
 const filesUnder = (folder) =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" }).sort().map((name) => join(folder, name)).filter((path) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted().map((name) => join(folder, name)).filter((path) =>
     statSync(path).isFile()
   )
 
