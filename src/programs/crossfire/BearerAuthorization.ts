@@ -6,6 +6,7 @@ import { AgentAuthorization, FleetAuthorization } from "../../domain/api/Crossfi
 import { ServerBusy } from "../../domain/api/CrossfireErrors.ts"
 import { Credentials } from "../../services/Credentials.ts"
 import type { StoreFailed } from "../../services/Database.ts"
+import { lasting } from "./LastingProof.ts"
 
 /** Whose request it is for the counting of attempts, as the doors found it out. */
 export const peerOf = (request: HttpServerRequest.HttpServerRequest): string =>
@@ -40,7 +41,7 @@ export const fleetAuthorization: Layer.Layer<FleetAuthorization, never, Credenti
   Effect.map(
     Credentials,
     (credentials) =>
-      FleetAuthorization.of({ bearer: () => Effect.provideService(authorizedFleet, Credentials, credentials) })
+      FleetAuthorization.of({ bearer: () => Effect.provideService(lasting(authorizedFleet), Credentials, credentials) })
   )
 )
 
@@ -49,6 +50,6 @@ export const agentAuthorization: Layer.Layer<AgentAuthorization, never, Credenti
   Effect.map(
     Credentials,
     (credentials) =>
-      AgentAuthorization.of({ bearer: () => Effect.provideService(authorizedAgent, Credentials, credentials) })
+      AgentAuthorization.of({ bearer: () => Effect.provideService(lasting(authorizedAgent), Credentials, credentials) })
   )
 )

@@ -61,12 +61,19 @@ const bytesOf = (source: Readable, maxBytes: number): Effect.Effect<Buffer> =>
     return Effect.sync(stop)
   })
 
-/** The same request, whose text and JSON are read within the bound, once at most. */
+/** The same request, whose text and JSON are read within the bound, once, and kept for as long as the request. */
 export const bounded = (request: HttpServerRequest.HttpServerRequest, maxBytes: number) => {
   const { source } = request
-  const text = source instanceof Readable
-    ? Effect.map(bytesOf(source, maxBytes), (bytes) => bytes.toString("utf8"))
-    : Effect.dieMessage("a request that does not come from the listener has no body here")
+  let kept: string | null = null
+  const text = Effect.suspend(() => {
+    if (kept !== null) return Effect.succeed(kept)
+    return source instanceof Readable
+      ? Effect.map(bytesOf(source, maxBytes), (bytes) => {
+        kept = bytes.toString("utf8")
+        return kept
+      })
+      : Effect.dieMessage("a request that does not come from the listener has no body here")
+  })
   const json = Effect.flatMap(
     text,
     (read) => read === "" ? Effect.succeed(null) : Effect.catchAll(parse(read), () => Effect.die(notJson))

@@ -10,6 +10,7 @@ import { sessionCookie } from "../../../domain/Session.ts"
 import { isSame } from "../../../layers/crypto/Secret.ts"
 import { Sessions } from "../../../services/Sessions.ts"
 import { peerOf, storeBusy } from "../BearerAuthorization.ts"
+import { lasting } from "../LastingProof.ts"
 import { csrfOf, secretOf } from "./SessionCookies.ts"
 
 const isReading = (method: string): boolean => method === "GET" || method === "HEAD"
@@ -33,7 +34,7 @@ export const personAuthorization: Layer.Layer<PersonAuthorization, never, Sessio
   Effect.map(Sessions, (sessions) =>
     PersonAuthorization.of({
       session: () =>
-        authorizedSession.pipe(
+        lasting(authorizedSession).pipe(
           Effect.map(({ principal }) => principal),
           Effect.provideService(Sessions, sessions)
         )
