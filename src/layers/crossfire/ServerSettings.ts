@@ -84,6 +84,8 @@ const Managed = Schema.Struct({
   mode: Schema.Literal("managed"),
   port: Schema.optional(Port),
   public_url: Schema.optional(WebAddress),
+  /** Of an earlier version, whose `crossfire init` wrote it. It holds no more: the rule stands in the database. */
+  signup: Schema.optional(Schema.Literal("by-token", "open")),
   /** The Python of a virtual environment with Synapse. */
   python: Schema.optional(Schema.String.pipe(Schema.pattern(/^\//u, { message: () => "must be an absolute path" }))),
   /** Laid over crossfire's own settings of Synapse. */

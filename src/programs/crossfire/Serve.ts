@@ -73,9 +73,16 @@ const programOn = (installation: Installation) =>
     )
   })
 
+const outdated = ({ settings: { homeserver } }: Installation) =>
+  homeserver.mode === "managed" && homeserver.signup !== undefined
+    ? Effect.logWarning(
+      "homeserver.signup in crossfire.toml holds no more and can be removed. Who may sign up is shown and changed with: crossfire signup"
+    )
+    : Effect.void
+
 /** Runs until it is interrupted. Nothing is read of the homeserver's folder before the lock is held. */
 export const serve = (installation: Installation) =>
   Effect.zipRight(
-    OperatorSocket.checkedFolder(installation.data),
+    Effect.zipRight(OperatorSocket.checkedFolder(installation.data), outdated(installation)),
     Layer.launch(Layer.provide(Layer.unwrapEffect(programOn(installation)), database(installation.data)))
   )
