@@ -101,7 +101,9 @@ const contract = (): ReadonlyArray<Route> => {
 
 export const routes: ReadonlyArray<Route> = [...contract(), ...outside]
 
-const parameter = "[A-Za-z0-9._~!$&'()*+,=:@%-]+"
+/** What needs no escape is not escaped: the router would read `%68ealthz` as another row's `healthz`. */
+const escape = "%(?!3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|2[DdEe]|5[Ff]|7[Ee])[0-9A-Fa-f]{2}"
+const parameter = `(?:[A-Za-z0-9._~!$&'()*+,=:@-]|${escape})+`
 
 /**
  * Narrower than the router: what is written in another way than the table writes it (an escaped letter, two slashes) is no

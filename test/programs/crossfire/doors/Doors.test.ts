@@ -290,6 +290,10 @@ it.scopedLive("an address written in another way than the table's reaches no han
     for (
       const path of [
         "/%761/session",
+        "/%68ealthz",
+        "/openapi%2Ejson",
+        "/sign%2din",
+        "/mark%2esvg",
         "/v1/sess%69on",
         "/v1//session",
         "//v1/session",
