@@ -3,10 +3,10 @@
 import { Effect, Layer, Option } from "effect"
 import type { RoomId, UserId } from "../../domain/Ids.ts"
 import { botUser } from "../../domain/SystemUsers.ts"
-import { CrossfireDb } from "../../services/Database.ts"
+import { CrossfireDb, type StoreFailed } from "../../services/Database.ts"
 import { Instance } from "../../services/Instance.ts"
 import { LevelChanges } from "../../services/LevelChanges.ts"
-import { type Invitation, Matrix } from "../../services/Matrix.ts"
+import { type Invitation, Matrix, type MatrixError, type PageFailed } from "../../services/Matrix.ts"
 import { Participation } from "../../services/Participation.ts"
 import { type Agent, Agents } from "../../services/store/Agents.ts"
 import { Decisions } from "../../services/store/Decisions.ts"
@@ -110,7 +110,7 @@ export const make = Effect.gen(function*() {
       ? Effect.map(agents.deactivatedAmong([inviter]), (found) => !found.has(inviter))
       : Effect.map(agents.administratorsAmong([inviter]), (found) => found.has(inviter))
 
-  const answer = (agent: Agent, invitation: Invitation) =>
+  const answer = (agent: Agent, invitation: Invitation): Effect.Effect<void, MatrixError | PageFailed | StoreFailed> =>
     Effect.gen(function*() {
       const { inviter, roomId } = invitation
       if (!(yield* isAllowed(agent, inviter))) {
@@ -130,7 +130,10 @@ export const make = Effect.gen(function*() {
         }))
       }
       const wanted = yield* matrix.boundary
-      yield* transaction(Effect.gen(function*() {
+      const begun = yield* transaction(Effect.gen(function*() {
+        // Retired or no longer allowed while the homeserver answered: the one is looked at again by itself.
+        if ((yield* agents.byUsers([agent.userId])).get(agent.userId)?.retired !== false) return "over" as const
+        if (!(yield* isAllowed(agent, inviter))) return "refused" as const
         // Removed and invited again before anyone saw it leave: what it missed is read by itself, from here on.
         yield* positions.split(roomId, agent.userId, null).pipe(
           Effect.whenEffect(
@@ -147,7 +150,10 @@ export const make = Effect.gen(function*() {
         }
         yield* participations.joining(agent.agentId, roomId, inviter, wanted)
         yield* changes.raise([agent.agentId])
+        return "joining" as const
       }))
+      if (begun === "over") return
+      if (begun === "refused") return yield* answer(agent, invitation)
       yield* join(agent, roomId)
     })
 

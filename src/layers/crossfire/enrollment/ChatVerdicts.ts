@@ -60,6 +60,7 @@ export const make = Effect.gen(function*() {
 
   const rejectAll: typeof Enrollment.Service.rejectAll = (owner) =>
     transaction(Effect.gen(function*() {
+      if (!(yield* mayAct(owner))) return 0
       const nowMillis = yield* Clock.currentTimeMillis
       const rows = yield* openOf(owner, maxOpenPerOwner)
       for (const row of rows) yield* enrollments.settle(row.enrollmentId, "rejected", owner, nowMillis)

@@ -173,3 +173,49 @@ it.scoped("[R-06] a wake selection that names a retired agent stays and wakes no
       )).toStrictEqual([true, false, false])
     }).pipe(Effect.provide(core(world)))
   }))
+
+it.scoped("retired while an invitation is being answered: no permission is given, and what is said there wakes nobody", () =>
+  Effect.gen(function*() {
+    let answering = Effect.void
+    const world = yield* make({
+      before: (operation) => operation === "boundary" ? Effect.suspend(() => answering) : Effect.void
+    })
+    const writer = yield* world.agent("writer", alice)
+    const desk = yield* world.human.createRoom(alice)
+    yield* world.human.invite(alice, desk, writer.userId)
+    yield* Effect.gen(function*() {
+      const fleets = yield* FleetDirectory
+      answering = Effect.suspend(() => {
+        answering = Effect.void
+        return Effect.asVoid(Effect.orDie(fleets.retire(owner, writer.agentId)))
+      })
+      yield* look(writer)
+      yield* world.human.send(alice, desk, message("write"))
+      yield* Effect.flatMap(RoomSweep, (sweep) => sweep.room(desk))
+      yield* look(writer)
+      expect(yield* isGone(world, writer)).toBe(true)
+      expect(yield* memberships(world, writer)).toStrictEqual([])
+      expect(yield* world.db.read(world.sql`SELECT kind FROM decision WHERE closed_as IS NULL AND kind = 'wake'`))
+        .toStrictEqual([])
+    }).pipe(Effect.provide(core(world)))
+  }))
+
+it.scoped("[F50] deactivated while an invitation of theirs is being answered: it is held like a stranger's", () =>
+  Effect.gen(function*() {
+    let answering = Effect.void
+    const world = yield* make({
+      before: (operation) => operation === "boundary" ? Effect.suspend(() => answering) : Effect.void
+    })
+    yield* world.person(alice, "member")
+    const writer = yield* world.agent("writer", alice)
+    const desk = yield* world.human.createRoom(alice)
+    yield* world.human.invite(alice, desk, writer.userId)
+    answering = Effect.orDie(
+      Effect.asVoid(world.db.transaction(world.sql`UPDATE person SET deactivated_at = 1 WHERE user_id = ${alice}`))
+    )
+    yield* Effect.gen(function*() {
+      yield* look(writer)
+      expect(yield* memberships(world, writer)).toStrictEqual([{ membership: "invited", permitted_by: null }])
+      expect(yield* world.memory.matrix.joinedRooms(writer.userId)).toStrictEqual([])
+    }).pipe(Effect.provide(core(world)))
+  }))

@@ -31,6 +31,7 @@ it.scoped("[F50] a deactivated owner sees and confirms no request with the bot, 
     for (const text of [String(code), `confirm ${code}`, `reject ${code}`]) {
       expect((yield* crossfire.say(alice, text)).join()).toContain("There is no open request with this code")
     }
+    expect((yield* crossfire.say(alice, "reject all")).join()).not.toContain("Rejected")
     expect((yield* crossfire.enrollment.state(claim)).state).toBe("pending")
     expect((yield* Effect.flip(crossfire.enrollment.introduce(early.request)))._tag).toBe("RosterRejected")
     expect((yield* Effect.flip(crossfire.enrollment.submit(yield* newClaim, later)))._tag).toBe("RosterRejected")
