@@ -1,6 +1,6 @@
 // `crossfire init`: a private data folder with its settings and the first administrator. It changes nothing of a folder that
 // is whole already, and leaves nothing running.
-import { Effect, Layer, Option, type Redacted, Schema } from "effect"
+import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { existsSync } from "node:fs"
 import { UserId } from "../../domain/Ids.ts"
 import { registrationGate } from "../../domain/Signup.ts"
@@ -12,7 +12,7 @@ import { settingsPath } from "../../layers/crossfire/ServerSettings.ts"
 import * as ServerSettings from "../../layers/crossfire/ServerSettings.ts"
 import { steps } from "../../layers/homeserver/HomeserverRegistration.ts"
 import { privateFile, privateFolder, writeRegistration } from "../../layers/homeserver/Registration.ts"
-import { AccountNameInvalid } from "../../services/PersonAccounts.ts"
+import { AccountNameInvalid, PersonAccounts } from "../../services/PersonAccounts.ts"
 import { RegistrationTokens } from "../../services/RegistrationTokens.ts"
 import { database, people } from "./Database.ts"
 import { prepare, registrationOf, registrationPath } from "./Homeserver.ts"
@@ -139,27 +139,19 @@ const administrator = (installation: Installation, { name, password }: FirstAdmi
       return { userId, account: null }
     }
     yield* Layer.build(homeserver.running)
-    const account = yield* PersonAccount.ensure({ data: installation.data, localpart: name, password }).pipe(
-      Effect.provide(homeserver.accounts.value)
-    )
+    const accounts = Context.get(yield* Layer.build(homeserver.accounts.value), PersonAccounts)
+    const { ensure } = yield* PersonAccount.make({ data: installation.data, accounts })
+    const account = yield* ensure(name, password)
     yield* makeKnown(userId, "administrator")
     yield* Effect.provide(Effect.flatMap(RegistrationTokens, ({ states }) => states), homeserver.tokens)
     return { userId, account }
-  }).pipe(
-    Effect.scoped,
-    Effect.provide(Layer.provideMerge(people(installation), database(installation.data)))
-  )
+  }).pipe(Effect.scoped)
 
-/**
- * The folder with its first administrator. The settings come last and say that it is whole: what was cut off before can be
- * done again, and goes on with what stands there.
- */
-export const init = (options: InitOptions, first: FirstAdministrator) =>
+/** With the instance's lock: of two at the same time, one makes the folder, and the other changes nothing of it. */
+const whole = (options: InitOptions, installation: Installation, first: FirstAdministrator) =>
   Effect.gen(function*() {
     const { data } = options
     yield* notYetThere(data)
-    yield* privateFolder(data)
-    const installation: Installation = { data, settings: settingsOf(options), root }
     const forHomeserver = yield* registered(options)
     const { account, userId } = yield* administrator(installation, first)
     yield* privateFile(settingsPath(data), settingsFile(options))
@@ -181,4 +173,16 @@ export const init = (options: InitOptions, first: FirstAdministrator) =>
           : ["", forHomeserver.trimEnd()]
       ].join("\n")
     }
+  }).pipe(Effect.provide(Layer.provideMerge(people(installation), database(installation.data))))
+
+/**
+ * The folder with its first administrator. The settings come last and say that it is whole: what was cut off before can be
+ * done again, and goes on with what stands there.
+ */
+export const init = (options: InitOptions, first: FirstAdministrator) =>
+  Effect.gen(function*() {
+    const { data } = options
+    yield* notYetThere(data)
+    yield* privateFolder(data)
+    return yield* whole(options, { data, settings: settingsOf(options), root }, first)
   })

@@ -1,6 +1,6 @@
 // What the operator's command line asks, answered by the services that the web pages use too; its word is the operator's.
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import { type Context, Duration, Effect, Option, Schema } from "effect"
+import { type Context, Duration, Effect, Option, type Redacted, Schema } from "effect"
 import { Actor } from "../../domain/Actor.ts"
 import { HomeserverDown, ServerBusy } from "../../domain/api/CrossfireErrors.ts"
 import { type AddedPerson, OperatorApi, PersonRefused } from "../../domain/api/Operator.ts"
@@ -13,7 +13,7 @@ import { Instance } from "../../services/Instance.ts"
 import { Invitations } from "../../services/Invitations.ts"
 import type { MatrixError } from "../../services/Matrix.ts"
 import { People } from "../../services/People.ts"
-import { PersonAccounts } from "../../services/PersonAccounts.ts"
+import type { PersonAccounts } from "../../services/PersonAccounts.ts"
 import { Signup } from "../../services/Signup.ts"
 
 const by = Actor.Operator()
@@ -51,14 +51,13 @@ export const operatorHandlers = ({ accounts, data }: OperatorConfig) =>
       const homeserver = yield* HomeserverProcess
       /** A server that was just started brings its homeserver up in a few seconds. */
       const whenUp = Effect.timeoutOption(homeserver.ready, Duration.seconds(homeserverWithinSeconds))
-      const account = (localpart: string, password: PersonAccount.AccountRequest["password"]) =>
-        Option.match(accounts, {
-          onNone: () => Effect.succeed({ account: "elsewhere" as const, passwordFile: null }),
-          onSome: (service) =>
-            Effect.zipRight(
-              whenUp,
-              Effect.provideService(PersonAccount.ensure({ data, localpart, password }), PersonAccounts, service)
-            )
+      const makes = yield* Effect.transposeMapOption(accounts, (service) =>
+        PersonAccount.make({ data, accounts: service }))
+      const account = (localpart: string, password: Option.Option<Redacted.Redacted>) =>
+        Option.match(makes, {
+          onNone: () =>
+            Effect.succeed({ account: "elsewhere" as const, passwordFile: null }),
+          onSome: ({ ensure }) => Effect.zipRight(whenUp, ensure(localpart, password))
         })
 
       return handlers
@@ -89,7 +88,8 @@ export const operatorHandlers = ({ accounts, data }: OperatorConfig) =>
           Effect.catchTag(people.deactivate(by, path.userId), "StoreFailed", storeBusy))
         .handle(
           "reactivate",
-          ({ path }) => Effect.catchTag(people.reactivate(by, path.userId), "StoreFailed", storeBusy)
+          ({ path }) =>
+            Effect.catchTag(people.reactivate(by, path.userId), "StoreFailed", storeBusy)
         )
         .handle("invitations", () => Effect.catchTag(invitations.list(by), "StoreFailed", storeBusy))
         .handle(

@@ -65,6 +65,26 @@ it.scopedLive(
       expect(made.stdout).toContain("app_service_config_files")
       expect(made.stdout).not.toContain(token)
       expect(statSync(join(own, "homeserver-tokens.json")).mode & 0o777).toBe(0o600)
+      // While another init has not ended yet: what that one is about to show stays good.
+      rmSync(join(own, "crossfire.toml"))
+      const kept = () =>
+        ["crossfire-registration.yaml", "homeserver-tokens.json"].map((name) => readFileSync(join(own, name), "utf8"))
+      const before = kept()
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* acquire("crossfire", own)
+        const late = yield* crossfire(
+          "init",
+          "--admin",
+          "bo",
+          "--data",
+          own,
+          "--homeserver-url",
+          "https://m.example.org"
+        )
+        expect([late.code, late.stdout]).toStrictEqual([1, ""])
+        expect(late.stderr).toContain("already runs")
+      }))
+      expect(kept()).toStrictEqual(before)
       const wrong = yield* crossfire("init", "--data", join(own, "x"), "--push-url", "http://127.0.0.1:1")
       expect(wrong).toMatchObject({ code: 2 })
     }),

@@ -1,11 +1,11 @@
 // A person's account on the managed homeserver, made by the operator's word. A made password is shown to nobody: it goes to
 // a private file, since whoever runs the command may be an assistant that is to hold no credential.
-import { Effect, Option, Redacted, Schema } from "effect"
+import { type Context, Effect, Option, Redacted, Schema } from "effect"
 import { randomBytes } from "node:crypto"
 import { readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import type { UserId } from "../../../domain/Ids.ts"
-import { AccountNameInvalid, PersonAccounts } from "../../../services/PersonAccounts.ts"
+import { AccountNameInvalid, type PersonAccounts } from "../../../services/PersonAccounts.ts"
 import { attempt } from "../../files/FileCall.ts"
 import * as PrivateFile from "../../files/PrivateFile.ts"
 
@@ -53,16 +53,15 @@ const keptPassword = (data: string, localpart: string) =>
     return { path, password: Redacted.make(text), isNew: text === Redacted.value(made) }
   })
 
-export interface AccountRequest {
+export interface AccountsConfig {
+  /** Made passwords go there. */
   readonly data: string
-  readonly localpart: string
-  readonly password: Option.Option<Redacted.Redacted>
+  readonly accounts: Context.Tag.Service<typeof PersonAccounts>
 }
 
 /** Twice is no harm: an account that exists keeps its password. */
-export const ensure = ({ data, localpart, password }: AccountRequest) =>
+const ensured = ({ accounts, data }: AccountsConfig, localpart: string, password: Option.Option<Redacted.Redacted>) =>
   Effect.gen(function*() {
-    const accounts = yield* PersonAccounts
     yield* checkName(localpart)
     const kept = Option.isSome(password) ? null : yield* keptPassword(data, localpart)
     const secret = Option.getOrElse(password, () => kept?.password)
@@ -79,7 +78,14 @@ export const ensure = ({ data, localpart, password }: AccountRequest) =>
     return { account, passwordFile: kept?.path ?? null }
   })
 
-export type EnsuredAccount = Effect.Effect.Success<ReturnType<typeof ensure>>
+export type EnsuredAccount = Effect.Effect.Success<ReturnType<typeof ensured>>
+
+/** One request after the other: of two with one password, the slower one would take the file for nobody's. */
+export const make = (config: AccountsConfig) =>
+  Effect.map(Effect.makeSemaphore(1), (turn) => ({
+    ensure: (localpart: string, password: Option.Option<Redacted.Redacted>) =>
+      turn.withPermits(1)(ensured(config, localpart, password))
+  }))
 
 /** For a person at a terminal, or an assistant that reads it for one. */
 export const told = (userId: UserId, { account, passwordFile }: EnsuredAccount): ReadonlyArray<string> => {
