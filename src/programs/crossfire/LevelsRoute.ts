@@ -6,6 +6,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Duration, Effect, Schedule, Schema, Stream } from "effect"
 import { LeaseHeaders, LevelEvent, levelsHeartbeatMillis, levelsPath } from "../../domain/api/Crossfire.ts"
 import { ServerBusy, StaleGeneration, TooManyAttempts, Unauthorized } from "../../domain/api/CrossfireErrors.ts"
+import type { FleetId } from "../../domain/Ids.ts"
 import type { Level } from "../../domain/Level.ts"
 import { Credentials } from "../../services/Credentials.ts"
 import { FleetLeases } from "../../services/FleetLeases.ts"
@@ -13,6 +14,10 @@ import { Levels } from "../../services/Levels.ts"
 import { Revocations } from "../../services/Revocations.ts"
 import { authorizedFleet, storeBusy } from "./BearerAuthorization.ts"
 import { stampOf } from "./LeaseStamp.ts"
+import * as StreamPlaces from "./StreamPlaces.ts"
+
+/** A fleet has one controller. Each stream holds a connection. */
+const maxStreamsPerFleet = 4
 
 const encodeLevel = Schema.encode(LevelEvent)
 
@@ -30,6 +35,7 @@ export const levelsRoute = HttpApiBuilder.Router.use((router) =>
     const leases = yield* FleetLeases
     const levels = yield* Levels
     const revocations = yield* Revocations
+    const { place } = StreamPlaces.make<FleetId>(maxStreamsPerFleet)
 
     const follow = Effect.gen(function*() {
       const { fleetId } = yield* authorizedFleet
@@ -55,7 +61,8 @@ export const levelsRoute = HttpApiBuilder.Router.use((router) =>
         const revoked = yield* revocations.ended({ fleet: fleetId })
         // Once more, now that its end is listened for: between the first check and this one it may have been replaced.
         yield* valid
-        return Stream.interruptWhen(opened, revoked)
+        const displaced = yield* place(fleetId)
+        return Stream.interruptWhen(opened, Effect.raceFirst(revoked, displaced))
       })).pipe(
         Stream.interruptWhen(leases.over(fleetId, stamp)),
         // The connection's end says enough: the client asks again and is told why.

@@ -5,6 +5,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Duration, Effect, Schedule, Schema, Stream } from "effect"
 import { TooManyAttempts } from "../../../domain/api/CrossfireErrors.ts"
 import { Change, changesPath, type ChangeTopic } from "../../../domain/api/People.ts"
+import type { UserId } from "../../../domain/Ids.ts"
 import type { SessionId } from "../../../domain/Session.ts"
 import { Changes } from "../../../services/Changes.ts"
 import { Revocations } from "../../../services/Revocations.ts"
@@ -15,6 +16,8 @@ import { authorizedSession } from "./PersonAuthorization.ts"
 const heartbeatMillis = 15_000
 /** Pages of one browser that are open at the same time; each holds a connection. */
 const maxStreamsPerSession = 16
+/** Of one person's browsers together. */
+const maxStreamsPerPerson = 64
 const retryMillis = 30_000
 
 const encodeChange = Schema.encode(Change)
@@ -26,22 +29,22 @@ export const changesRoute = HttpApiBuilder.Router.use((router) =>
     const sessions = yield* Sessions
     const revocations = yield* Revocations
     const changes = yield* Changes
-    const open = new Map<SessionId, number>()
+    const open = new Map<SessionId | UserId, number>()
 
     /** For as long as the request's scope. */
-    const counted = (sessionId: SessionId) =>
+    const counted = (of: SessionId | UserId, maxOpen: number) =>
       Effect.acquireRelease(
         Effect.suspend(() => {
-          const count = (open.get(sessionId) ?? 0) + 1
-          if (count > maxStreamsPerSession) return Effect.fail(new TooManyAttempts({ retryAfterMillis: retryMillis }))
-          open.set(sessionId, count)
+          const count = (open.get(of) ?? 0) + 1
+          if (count > maxOpen) return Effect.fail(new TooManyAttempts({ retryAfterMillis: retryMillis }))
+          open.set(of, count)
           return Effect.void
         }),
         () =>
           Effect.sync(() => {
-            const left = (open.get(sessionId) ?? 1) - 1
-            if (left === 0) open.delete(sessionId)
-            else open.set(sessionId, left)
+            const left = (open.get(of) ?? 1) - 1
+            if (left === 0) open.delete(of)
+            else open.set(of, left)
           })
       )
 
@@ -52,7 +55,8 @@ export const changesRoute = HttpApiBuilder.Router.use((router) =>
       // Listening comes before the check that counts: a session that ended in between is seen by one of the two.
       const ended = yield* revocations.ended({ session: first.principal.sessionId })
       const { principal } = yield* authorized
-      yield* counted(principal.sessionId)
+      yield* counted(principal.sessionId, maxStreamsPerSession)
+      yield* counted(principal.userId, maxStreamsPerPerson)
       const topics = yield* changes.follow({
         userId: principal.userId,
         administrator: principal.role === "administrator"

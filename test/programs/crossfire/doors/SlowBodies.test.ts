@@ -74,7 +74,7 @@ it.scopedLive("[A11] a person's change whose body comes after the session's end,
     ]
     yield* people.deactivate(operator, alice)
     yield* people.setRole(operator, admin, "member")
-    expect(yield* Effect.all(pending.map(({ ended }) => ended))).toStrictEqual(pending.map(() => 401))
+    expect(yield* Effect.forEach(pending, ({ ended }) => ended)).toStrictEqual(pending.map(() => 401))
     expect((yield* enrollment.state(claim)).state).toBe("pending")
     const look = { headers: (yield* world.session(root)).headers }
     expect((yield* world.asPage({ path: "/v1/signup", ...look })).body).toMatchObject({ policy: "invite" })

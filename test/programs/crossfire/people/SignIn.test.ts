@@ -101,13 +101,14 @@ it.scopedLive("[A10] [H-03] sign-in: cookies of this host alone, a new session w
     expect(nobody.asking?.attributes).toStrictEqual(asking?.attributes)
   }))
 
-/** An open stream of changes: what came so far, and whether it ended. */
-const stream = (world: DoorWorld, headers: Readonly<Record<string, string>>) =>
+/** An open stream: what came so far, and whether it ended. */
+const stream = (world: DoorWorld, own: Readonly<Record<string, string>>, path = "/v1/changes") =>
   Effect.acquireRelease(
     Effect.async<{ readonly text: () => string; readonly isOver: () => boolean; readonly close: () => void }>(
       (resume) => {
         const { hostname, port } = new URL(world.url)
-        const call = open({ hostname, port, path: "/v1/changes", agent: false, headers: { ...ownReading, ...headers } })
+        const headers = path === "/v1/changes" ? { ...ownReading, ...own } : own
+        const call = open({ hostname, port, path, agent: false, headers })
         let text = ""
         let over = false
         call.on("response", (response) => {
@@ -179,4 +180,36 @@ it.scopedLive("[A9] a web socket or stream from another page is refused at its b
     expect(yield* world.asPage({ path: "/v1/changes", headers })).toMatchObject({ status: 429 })
     const other = yield* world.session(alice)
     expect((yield* world.asPage({ path: "/v1/changes", headers: other.headers })).status).toBe(200)
+  }))
+
+it.scopedLive("[A41] streams are bounded: of one person over all sessions, of one fleet, whose newest ends its oldest", () =>
+  Effect.gen(function*() {
+    const world = yield* start()
+    const sessions = yield* Effect.all(Array.from({ length: 6 }, () => world.session(alice)))
+    const open = yield* Effect.forEach(
+      Array.from({ length: 64 }),
+      (_, at) => stream(world, sessions[at % 6]?.headers ?? {})
+    )
+    yield* eventually("all are opened", () => open.every(({ text }) => text() !== ""))
+    const { headers } = sessions[5] ?? {}
+    expect(yield* world.asPage({ path: "/v1/changes", headers: headers ?? {} })).toMatchObject({ status: 429 })
+    const another = yield* world.session(bob)
+    expect((yield* world.asPage({ path: "/v1/changes", headers: another.headers })).status).toBe(200)
+
+    const levels = (program: { readonly tokens: { readonly fleet: string }; readonly stamp: Record<string, string> }) =>
+      stream(world, {
+        host: new URL(world.url).host,
+        authorization: `Bearer ${program.tokens.fleet}`,
+        ...program.stamp
+      }, "/v1/fleet/levels")
+    const mine = yield* world.program(alice)
+    const others = yield* levels(yield* world.program(bob))
+    const followed = yield* Effect.forEach(Array.from({ length: 4 }), () => levels(mine))
+    yield* eventually("four are open", () => followed.every(({ text }) => text().includes("data: ")))
+    const newest = yield* levels(mine)
+    yield* eventually("the oldest ends", () => followed[0]?.isOver() === true)
+    yield* eventually("the newest is open", () => newest.text().includes("data: "))
+    expect([...followed.slice(1), newest, others].map(({ isOver }) => isOver())).toStrictEqual(
+      [false, false, false, false, false]
+    )
   }))
