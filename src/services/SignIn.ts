@@ -21,8 +21,8 @@ export class SignIn extends Context.Tag("crossfire/services/SignIn")<
      */
     readonly complete: (request: {
       readonly link: LinkSecret
-      /** From the asking cookie; null where the browser has none. */
-      readonly browserSecret: Redacted.Redacted | null
+      /** From the asking cookie: of every ask of this browser that is not long ago. */
+      readonly browserSecrets: ReadonlyArray<Redacted.Redacted>
       readonly browser: string
     }) => Effect.Effect<NewSession, SignInRefused | StoreFailed>
   }

@@ -125,14 +125,14 @@ export const make = Effect.gen(function*() {
         )
         return { browserSecret }
       }),
-    complete: ({ browser, browserSecret, link }) =>
+    complete: ({ browser, browserSecrets, link }) =>
       transaction(Effect.gen(function*() {
         const found = yield* rows.byLink(hashOf(Redacted.make(link)))
         const nowMillis = yield* Clock.currentTimeMillis
         if (Option.isNone(found)) return yield* over
         const { browserHash, expiresAtMillis, operationId, signInId, usedAtMillis, userId } = found.value
         if (usedAtMillis !== null || nowMillis >= expiresAtMillis) return yield* over
-        if (browserSecret === null || !isSame(hashOf(browserSecret), browserHash)) {
+        if (!browserSecrets.some((secret) => isSame(hashOf(secret), browserHash))) {
           return yield* new SignInRefused({ problem: "another-browser" })
         }
         const person = yield* people.admit(userId)

@@ -26,7 +26,24 @@ export const putSession = (secret: Redacted.Redacted, endsAtMillis: number) =>
     (now) => put(sessionCookie, Redacted.value(secret), Math.max(0, endsAtMillis - now))
   )
 
-export const putAsking = (secret: Redacted.Redacted) => put(askingCookie, Redacted.value(secret), linkLifeMillis)
+/** Of the asks of one browser: a link of an earlier one stays good in it. */
+const maxAskingSecrets = 4
+const askingForm = /^[A-Za-z0-9_-]{43}$/u
+const between = "."
+
+/** The browser's secrets, of the newest ask first; empty where it did not ask. */
+export const askingSecrets = (request: HttpServerRequest.HttpServerRequest): ReadonlyArray<Redacted.Redacted> =>
+  (request.cookies[askingCookie] ?? "").split(between, maxAskingSecrets)
+    .filter((part) => askingForm.test(part))
+    .map((part) => Redacted.make(part))
+
+/** Every ask is by a new secret: one that a browser brought binds no link to come. */
+export const putAsking = (request: HttpServerRequest.HttpServerRequest, secret: Redacted.Redacted) =>
+  put(
+    askingCookie,
+    [secret, ...askingSecrets(request)].slice(0, maxAskingSecrets).map(Redacted.value).join(between),
+    linkLifeMillis
+  )
 
 export const clearSession = put(sessionCookie, "", 0)
 export const clearAsking = put(askingCookie, "", 0)

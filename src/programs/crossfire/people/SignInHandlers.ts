@@ -1,9 +1,9 @@
 // The signIn group: asking for a link and using it. Who may sign in, and whether a link is good, is the service's to know.
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { CrossfireApi } from "../../../domain/api/Crossfire.ts"
-import { askingCookie, linkLifeMillis, maxBrowserLength } from "../../../domain/Session.ts"
+import { linkLifeMillis, maxBrowserLength } from "../../../domain/Session.ts"
 import { botUser } from "../../../domain/SystemUsers.ts"
 import { Matrix } from "../../../services/Matrix.ts"
 import { SignIn } from "../../../services/SignIn.ts"
@@ -24,18 +24,17 @@ export const signInHandlers = HttpApiBuilder.group(
       const { serverName } = yield* Matrix
 
       return handlers
-        .handle("ask", ({ payload }) =>
+        .handle("ask", ({ payload, request }) =>
           signIn.ask(payload.user).pipe(
-            Effect.tap(({ browserSecret }) => SessionCookies.putAsking(browserSecret)),
+            Effect.tap(({ browserSecret }) => SessionCookies.putAsking(request, browserSecret)),
             Effect.as({ bot: botUser(serverName), linkLastsMillis: linkLifeMillis }),
             Effect.catchTag("StoreFailed", storeBusy)
           ))
         .handle("complete", ({ payload, request }) =>
           Effect.gen(function*() {
-            const asking = SessionCookies.secretOf(request, askingCookie)
             const begun = yield* signIn.complete({
               link: payload.link,
-              browserSecret: Redacted.value(asking) === "" ? null : asking,
+              browserSecrets: SessionCookies.askingSecrets(request),
               browser: browserOf(request)
             })
             // Whatever session cookie the request carried is overwritten: no secret that came from outside is ever taken.

@@ -31,7 +31,11 @@ import { alice, bob, bot, decisionsIn, make, until, user, type World } from "../
 import { ask, doors, origin, secretIn } from "./SignInFixture.ts"
 
 const complete = (link: LinkSecret, browserSecret: Redacted.Redacted | null) =>
-  Effect.flatMap(SignIn, (signIn) => signIn.complete({ link, browserSecret, browser: "Firefox" }))
+  Effect.flatMap(
+    SignIn,
+    (signIn) =>
+      signIn.complete({ link, browserSecrets: browserSecret === null ? [] : [browserSecret], browser: "Firefox" })
+  )
 const refusal = (link: LinkSecret, browserSecret: Redacted.Redacted | null) =>
   Effect.map(
     Effect.either(complete(link, browserSecret)),

@@ -75,7 +75,7 @@ it.scopedLive(
         const { link, message, mine, room } = sent
         const elsewhere = yield* ask("alice")
         const use = (browserSecret: typeof mine.browserSecret | null) =>
-          signIn.complete({ link, browserSecret, browser: "Firefox" })
+          signIn.complete({ link, browserSecrets: browserSecret === null ? [] : [browserSecret], browser: "Firefox" })
         expect(yield* Effect.flip(use(null))).toMatchObject({ problem: "another-browser" })
         expect(yield* Effect.flip(use(elsewhere.browserSecret))).toMatchObject({ problem: "another-browser" })
         expect((yield* use(mine.browserSecret)).principal.userId).toBe(alice)

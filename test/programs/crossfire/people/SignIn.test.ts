@@ -101,6 +101,36 @@ it.scopedLive("[A10] [H-03] sign-in: cookies of this host alone, a new session w
     expect(nobody.asking?.attributes).toStrictEqual(asking?.attributes)
   }))
 
+it.scopedLive("[A10] a browser that asks again uses either link; of what it sends, nothing is taken up but what was given", () =>
+  Effect.gen(function*() {
+    const world = yield* start()
+    yield* world.world.human.register(alice)
+    const askedWith = (cookie: string) =>
+      Effect.map(
+        world.asPage({ path: "/v1/sign-in/ask", headers: { cookie }, body: { user: "alice" } }),
+        (answer) => `${askingCookie}=${cookiesOf(answer.headers).get(askingCookie)?.value}`
+      )
+    const other = (than: string) =>
+      lastLink(world).pipe(
+        Effect.filterOrFail((link) => link !== than, () => "no other link yet" as const),
+        Effect.retry(patience)
+      )
+    const planted = secret()
+    const first = yield* askedWith(`${askingCookie}=${planted}.;x.${"y".repeat(3_000)}`)
+    const link = yield* lastLink(world)
+    const second = yield* askedWith(first)
+    const newer = yield* other(link)
+    const third = yield* askedWith(second)
+    // However often, the cookie stays small.
+    let last = third
+    for (let count = 0; count < 5; count += 1) last = yield* askedWith(last)
+    expect(last.length).toBeLessThan(220)
+    expect((yield* complete(world, link, `${askingCookie}=${planted}`)).status).toBe(403)
+    expect((yield* complete(world, newer, first)).status).toBe(403)
+    expect(yield* complete(world, link, third)).toMatchObject({ status: 200, body: { userId: alice } })
+    expect(yield* complete(world, newer, third)).toMatchObject({ status: 200, body: { userId: alice } })
+  }))
+
 /** An open stream: what came so far, and whether it ended. */
 const stream = (world: DoorWorld, own: Readonly<Record<string, string>>, path = "/v1/changes") =>
   Effect.acquireRelease(
