@@ -62,12 +62,14 @@ export const make = Effect.gen(function*() {
           `Look at its provider and its history; the next message, or fleet send ${agent.name} TEXT, makes it go on.`
       ),
     workedAgain: (agentId: AgentId) => outbox.closeTopic(failingTopic(agentId)),
-    /** The agent itself is told by the notice input; its owner by this. */
+    /** The agent itself is told by the notice input, unless it is retired; its owner by this. */
     unknownInput: (agent: FleetAgent, deliveryId: DeliveryId) =>
       tell(
         `unknown:${deliveryId}`,
         `It could not be proven whether an input reached the agent ${agent.name} before the machine went down. ` +
-          "The agent is told so, with the complete earlier text."
+          (agent.retired
+            ? "The agent is retired, and is given nothing any more."
+            : "The agent is told so, with the complete earlier text.")
       ),
     leftover: (agent: FleetAgent, processIds: ReadonlyArray<number>) =>
       tell(

@@ -107,7 +107,7 @@ export const make = (parts: {
             yield* incidents.unknownInput(agent, open.deliveryId)
             return again
           case "Absent":
-            return resolution.failures >= maxFailures
+            return resolution.failures >= maxFailures && !agent.retired
               ? yield* hold(agent, `an input did not reach its history in ${resolution.failures} tries`)
               : again
           case "WriterAlive":

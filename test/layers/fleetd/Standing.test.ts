@@ -23,8 +23,9 @@ const running = (behaviour: Partial<MemoryEngine.EngineBehaviour> = {}) =>
     const folder = yield* scratchFolder
     const crossfire = yield* FakeCrossfire.make(editor)
     const memory = MemoryEngine.make({ ...steady, ...behaviour })
+    const machine = makeHost()
     const daemon = yield* Effect.acquireRelease(
-      Effect.interruptible(start({ folder, memory, machine: makeHost(), crossfire: crossfire.layer })),
+      Effect.interruptible(start({ folder, memory, machine, crossfire: crossfire.layer })),
       (running) => running.stop
     )
     const agent = (agentId: AgentId) => daemon.run(Effect.flatMap(FleetRegistry, (registry) => registry.agent(agentId)))
@@ -33,7 +34,7 @@ const running = (behaviour: Partial<MemoryEngine.EngineBehaviour> = {}) =>
       Effect.map(status, ({ agents }) => agents.find((one) => one.agentId === agentId)?.session)
     const inputs = () =>
       [...memory.histories.files.values()].flatMap((file) => file.lines.filter((line) => line.kind === "user"))
-    return { agent, crossfire, daemon, inputs, memory, session, status }
+    return { agent, crossfire, daemon, inputs, machine, memory, session, status }
   })
 
 const pass = TestClock.adjust("10 seconds").pipe(Effect.repeatN(5))
@@ -148,3 +149,23 @@ it.scoped("[A12] a refusal that was on its way when the credentials were replace
     expect(inputs()).toHaveLength(1)
     expect(crossfire.notices).toStrictEqual([])
   }))
+
+for (const known of ["absent", "unknown"] as const) {
+  it.scoped(`retired while an input is submitted that becomes ${known}: its owner is not told that the agent hears of it`, () =>
+    Effect.gen(function*() {
+      const { agent, crossfire, machine, memory, session, status } = yield* running({ onSubmit: () => Effect.never })
+      yield* crossfire.say("lost on its way")
+      yield* TestClock.adjust("5 seconds")
+      const open = Effect.map(status, ({ agents }) => agents.find((one) => one.agentId === editor)?.contexts[0]?.open)
+      expect((yield* open)?.state).toBe("submitted")
+      if (known === "unknown") machine.bootId = "boot-2"
+      yield* crossfire.become("editor", "retired")
+      yield* pass
+      expect(memory.running()).toStrictEqual([])
+      expect(yield* session(editor)).toStrictEqual({ state: "retired", reason: null })
+      expect((yield* open)?.state).toBe(known === "absent" ? "prepared" : "unknown")
+      expect((yield* agent(editor)).problem).toBe(null)
+      expect(crossfire.notices.join()).not.toContain("The agent is told")
+      expect(crossfire.notices).toHaveLength(known === "absent" ? 0 : 1)
+    }))
+}
