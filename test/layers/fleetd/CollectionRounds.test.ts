@@ -3,32 +3,16 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { cursorAt } from "../../../src/domain/Cursor.ts"
-import { FleetAgent } from "../../../src/domain/FleetAgent.ts"
-import { EventId, Generation, Incarnation, RoomId, StreamToken } from "../../../src/domain/Ids.ts"
-import { Level, LevelRoom, RoomRecord } from "../../../src/domain/Level.ts"
-import { RegisteredName } from "../../../src/domain/Roster.ts"
+import { RoomId, StreamToken } from "../../../src/domain/Ids.ts"
+import type { RoomRecord } from "../../../src/domain/Level.ts"
 import * as RoomCollector from "../../../src/layers/fleetd/RoomCollector.ts"
 import { Collector } from "../../../src/services/Collector.ts"
 import { RoomPageFailed } from "../../../src/services/CrossfireClient.ts"
 import { ReadState } from "../../../src/services/ReadState.ts"
 import * as FakeClient from "../../support/FakeClient.ts"
-import { smallFleet } from "../../support/FleetFile.ts"
-import { owner } from "../../support/RoomsCrossfire.ts"
+import { agent, levelOf, recordOf, stamp } from "./CollectionFixture.ts"
 
-const incarnation = Incarnation.make("00000000-0000-4000-8000-0000000000aa")
-const stamp = { generation: Generation.make(1), incarnation }
 const token = (at: number) => StreamToken.make(`s${at}`)
-
-const [enrolled] = smallFleet().agents
-if (enrolled === undefined) throw new Error("no agent")
-const agent = new FleetAgent({
-  ...enrolled.agent,
-  enabled: true,
-  paused: false,
-  problem: null,
-  retired: false,
-  credentialRefused: false
-})
 
 interface RoomOf {
   /** Kinds of its events, oldest first. */
@@ -38,23 +22,6 @@ interface RoomOf {
 }
 
 const roomId = (index: number) => RoomId.make(`!room-${index}`)
-
-const record = (room: RoomId, at: number, kind: RoomRecord["kind"]) =>
-  new RoomRecord({
-    eventId: EventId.make(`$${room.slice(1)}-${at}`),
-    roomId: room,
-    kind,
-    sender: owner,
-    senderRole: "owner",
-    senderAgent: null,
-    displayName: null,
-    sentAtMillis: null,
-    type: "m.room.message",
-    form: "message",
-    text: `text ${at}`,
-    replyTo: null,
-    relatesTo: null
-  })
 
 /** One collection over these rooms, each read from its beginning. */
 const collect = (rooms: ReadonlyArray<RoomOf>) => {
@@ -71,7 +38,7 @@ const collect = (rooms: ReadonlyArray<RoomOf>) => {
           return Effect.fail(new RoomPageFailed({ reason: "malformed" }))
         }
         return Effect.succeed({
-          records: events.slice(start, end).map((kind, index) => record(asked, start + index, kind)),
+          records: events.slice(start, end).map((kind, index) => recordOf(asked, start + index, kind)),
           end: end === events.length ? null : token(end)
         })
       })
@@ -84,19 +51,7 @@ const collect = (rooms: ReadonlyArray<RoomOf>) => {
       deliveredAmong: () => Effect.succeed(new Set())
     })
   )
-  const level = new Level({
-    agentId: agent.agentId,
-    name: RegisteredName.make("editor"),
-    standing: "active",
-    incarnation,
-    number: 1,
-    authorityRevision: 1,
-    wakes: [],
-    rooms: rooms.map((_, index) =>
-      new LevelRoom({ roomId: roomId(index), name: null, isDirect: false, boundary: token(0), latest: 7 })
-    ),
-    redactions: []
-  })
+  const level = levelOf(rooms.map((_, index) => roomId(index)))
   return Effect.flatMap(Collector, (collector) => collector.collect(stamp, agent, level)).pipe(
     Effect.map(({ failedRooms, moves, records }) => ({
       failedRooms,

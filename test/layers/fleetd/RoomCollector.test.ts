@@ -1,50 +1,17 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { advanced, type Cursor, cursorAt } from "../../../src/domain/Cursor.ts"
-import { FleetAgent } from "../../../src/domain/FleetAgent.ts"
-import { EventId, Generation, Incarnation, RoomId, StreamToken } from "../../../src/domain/Ids.ts"
-import { Level, LevelRoom, RoomRecord } from "../../../src/domain/Level.ts"
-import { RegisteredName } from "../../../src/domain/Roster.ts"
+import { RoomId, StreamToken } from "../../../src/domain/Ids.ts"
 import * as RoomCollector from "../../../src/layers/fleetd/RoomCollector.ts"
 import { Collector } from "../../../src/services/Collector.ts"
 import { ReadState } from "../../../src/services/ReadState.ts"
 import * as FakeClient from "../../support/FakeClient.ts"
-import { smallFleet } from "../../support/FleetFile.ts"
-import { owner } from "../../support/RoomsCrossfire.ts"
+import { agent, eventOf, levelOf, recordOf, stamp } from "./CollectionFixture.ts"
 
 const room = RoomId.make("!room")
-const incarnation = Incarnation.make("00000000-0000-4000-8000-0000000000aa")
-const stamp = { generation: Generation.make(1), incarnation }
-const event = (at: number) => EventId.make(`$event-${at}`)
+const event = (at: number) => eventOf(room, at)
+const record = (at: number) => recordOf(room, at)
 const token = (text: string) => StreamToken.make(text)
-
-const record = (at: number) =>
-  new RoomRecord({
-    eventId: event(at),
-    roomId: room,
-    kind: "wake",
-    sender: owner,
-    senderRole: "owner",
-    senderAgent: null,
-    displayName: null,
-    sentAtMillis: null,
-    type: "m.room.message",
-    form: "message",
-    text: `text ${at}`,
-    replyTo: null,
-    relatesTo: null
-  })
-
-const [enrolled] = smallFleet().agents
-if (enrolled === undefined) throw new Error("no agent")
-const agent = new FleetAgent({
-  ...enrolled.agent,
-  enabled: true,
-  paused: false,
-  problem: null,
-  retired: false,
-  credentialRefused: false
-})
 
 /** One collection in a room whose window was read up to `t3` and goes on to `s9`. */
 const collect = (cursor: Cursor, delivered: ReadonlyArray<number>, pages: Record<string, ReadonlyArray<number>>) => {
@@ -57,7 +24,7 @@ const collect = (cursor: Cursor, delivered: ReadonlyArray<number>, pages: Record
         // Pages of one window follow one another by `t` tokens; an `s` token begins another window.
         const next = Object.keys(pages)[Object.keys(pages).indexOf(from) + 1]
         const goesOn = pages[from] !== undefined && next !== undefined && next.startsWith("t")
-        return { records: (pages[from] ?? []).map(record), end: goesOn ? token(next) : null }
+        return { records: (pages[from] ?? []).map((at) => record(at)), end: goesOn ? token(next) : null }
       })
   })
   const state = Layer.succeed(
@@ -68,17 +35,7 @@ const collect = (cursor: Cursor, delivered: ReadonlyArray<number>, pages: Record
         Effect.succeed(new Set(events.filter((eventId) => delivered.map(event).includes(eventId))))
     })
   )
-  const level = new Level({
-    agentId: agent.agentId,
-    name: RegisteredName.make("editor"),
-    standing: "active",
-    incarnation,
-    number: 1,
-    authorityRevision: 1,
-    wakes: [],
-    rooms: [new LevelRoom({ roomId: room, name: null, isDirect: false, boundary: token("s0"), latest: 7 })],
-    redactions: []
-  })
+  const level = levelOf([room])
   return Effect.flatMap(Collector, (collector) => collector.collect(stamp, agent, level)).pipe(
     Effect.map(({ moves, records }) => ({ asked, moves, given: records.map(({ eventId }) => eventId) })),
     Effect.provide(RoomCollector.layer.pipe(Layer.provide(client), Layer.provide(state)))
