@@ -3,7 +3,9 @@ import { useAtomRefresh, useAtomValue } from "@effect-atom/atom-react"
 import * as Result from "@effect-atom/atom/Result"
 import { Loader, VisuallyHidden } from "@mantine/core"
 import { Option } from "effect"
+import { useEffect, useRef } from "react"
 import { Navigate, Route, Routes, useLocation } from "react-router"
+import type { SessionView } from "../domain/api/People.ts"
 import { pagePaths } from "../domain/WebPaths.ts"
 import { Fleets } from "./pages/Fleets.tsx"
 import { Invitations } from "./pages/Invitations.tsx"
@@ -16,21 +18,33 @@ import { SignIn } from "./pages/SignIn.tsx"
 import { SignInLink } from "./pages/SignInLink.tsx"
 import { ProblemNote } from "./parts/ProblemNote.tsx"
 import { endsSession, problemOf } from "./Problem.ts"
-import { remember } from "./ReturnTo.ts"
+import { onSignedInElsewhere, remember } from "./ReturnTo.ts"
 import { session, SessionProvider } from "./Session.ts"
 import { Alone } from "./shell/Alone.tsx"
 import { Shell } from "./shell/Shell.tsx"
+
+/** Another person in the same browser: a new page from the server, nothing of the former one stays in memory. */
+const useOnePerson = (view: Option.Option<SessionView>) => {
+  const first = useRef<string | null>(null)
+  const userId = Option.isSome(view) ? view.value.userId : null
+  useEffect(() => {
+    if (first.current !== null && userId !== null && userId !== first.current) location.reload()
+    first.current ??= userId
+  }, [userId])
+}
 
 const SignedIn = () => {
   const result = useAtomValue(session)
   const again = useAtomRefresh(session)
   const { pathname } = useLocation()
   const problem = problemOf(result)
+  const view = Result.value(result)
+  useEffect(() => onSignedInElsewhere(again), [again])
+  useOnePerson(view)
   if (endsSession(problem)) {
     remember(pathname)
     return <Navigate to={pagePaths.signIn} replace />
   }
-  const view = Result.value(result)
   if (Option.isNone(view)) {
     return (
       <Alone>

@@ -1,5 +1,6 @@
-// Keeps open pages true: follows the server's stream of changes and has asked for again what changed. After an
-// interruption everything is asked for again, since words may have been missed.
+// Keeps pages in view true: follows the server's stream of changes and has asked for again what changed. After an
+// interruption everything is asked for again, since words may have been missed. A page behind others holds no connection: a
+// browser has six for one address.
 import * as Reactivity from "@effect/experimental/Reactivity"
 import { Effect, Option, Schema, Stream } from "effect"
 import { Change, changesPath, ChangeTopic } from "../domain/api/People.ts"
@@ -49,6 +50,17 @@ const wanted = Effect.async<void>((resume) => {
 
 export const retryNow = () => void dispatchEvent(new Event(retryEvent))
 
+/** Waits until the page is in view, or is not any more. */
+const becomes = (state: DocumentVisibilityState) =>
+  Effect.async<void>((resume) => {
+    const look = () => {
+      if (document.visibilityState === state) resume(Effect.void)
+    }
+    document.addEventListener("visibilitychange", look)
+    look()
+    return Effect.sync(() => document.removeEventListener("visibilitychange", look))
+  })
+
 const connections = Stream.asyncScoped<Connection, never, Reactivity.Reactivity>((emit) =>
   Effect.gen(function*() {
     const reactivity = yield* Reactivity.Reactivity
@@ -64,7 +76,12 @@ const connections = Stream.asyncScoped<Connection, never, Reactivity.Reactivity>
         wasLive = true
       })
     const following = Effect.gen(function*() {
-      yield* Stream.runForEach(once, hear)
+      yield* becomes("visible")
+      const isLost = yield* Effect.raceFirst(
+        Effect.as(Stream.runForEach(once, hear), true),
+        Effect.as(becomes("hidden"), false)
+      )
+      if (!isLost) return
       yield* told("lost")
       // Why it ended may be the session's own end.
       yield* reactivity.invalidate(["session"])
