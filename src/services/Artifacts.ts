@@ -1,15 +1,16 @@
-// Private files of an agent that an input points to: complete, never truncated, pinned until their input is settled.
+// Private files of an agent that an input points to: complete, never truncated, pinned while their input is prepared,
+// submitted or unknown, and kept for a while after it was settled.
 import { Context, type Effect, Schema } from "effect"
 import type { AgentId, DeliveryId } from "../domain/Ids.ts"
 import type { StoreFailed } from "./Database.ts"
 
-/** The file could not be written whole (full disk, permissions); nothing refers to it. */
+/** The file could not be written whole, or not be removed (full disk, permissions). */
 export class ArtifactFailed extends Schema.TaggedError<ArtifactFailed>()("ArtifactFailed", {
   path: Schema.String,
   reason: Schema.String
 }) {
   override get message(): string {
-    return `The file ${this.path} could not be written: ${this.reason}`
+    return `The file ${this.path} could not be written or removed: ${this.reason}`
   }
 }
 
@@ -31,5 +32,14 @@ export class Artifacts extends Context.Tag("crossfire/services/Artifacts")<
       readonly name: string
       readonly text: string
     }) => Effect.Effect<Artifact, ArtifactFailed | StoreFailed>
+    /**
+     * Removes the files of the agent's inputs that were settled before this time, and of those that were never stored
+     * although their files were written before it. A pinned one stays. At most `limit` inputs; answers how many.
+     */
+    readonly expire: (
+      agentId: AgentId,
+      beforeMillis: number,
+      limit: number
+    ) => Effect.Effect<number, ArtifactFailed | StoreFailed>
   }
 >() {}

@@ -131,7 +131,7 @@ export const make = (world: {
       const given = Layer.mergeAll(
         registry,
         DirectClient.make(crossfire, fleetId, alice, faults),
-        MemoryHost.layer(world.machine, world.engines)
+        MemoryHost.layer(world.machine, world.engines).pipe(Layer.provide(registry))
       )
       const core = FleetCore.layer({
         supervisor: {

@@ -26,7 +26,8 @@ export const start = (options: {
   Effect.gen(function*() {
     const scope = yield* Scope.make()
     const registry = FleetCore.stores.pipe(Layer.provideMerge(registryIn(options.folder)))
-    const given = Layer.mergeAll(registry, options.crossfire, MemoryHost.layer(options.machine, options.memory))
+    const hostLayer = MemoryHost.layer(options.machine, options.memory).pipe(Layer.provide(registry))
+    const given = Layer.mergeAll(registry, options.crossfire, hostLayer)
     const enrolled = Layer.effectDiscard(Effect.gen(function*() {
       yield* claimRoot(options.folder)
       const fleet = smallFleet()

@@ -1,54 +1,75 @@
-// Artifacts as private files under the root: `artifacts/<agent ID>/<delivery ID>-<name>`. A file's row stands before the
-// file does, so a crash leaves nothing that the sweep at the next start cannot find by a row or by a temporary name.
+// Artifacts as private files under the root: `artifacts/<agent ID>/<delivery ID>/<name>`. A file's row stands before the
+// file does and goes after it, so that a crash leaves nothing that is in no row, but for temporary names.
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import { Clock, Effect, Layer, Schema } from "effect"
 import { createHash } from "node:crypto"
-import { readdir, rm } from "node:fs/promises"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
+import { AgentId, DeliveryId } from "../../domain/Ids.ts"
 import { type Artifact, ArtifactFailed, Artifacts } from "../../services/Artifacts.ts"
 import { FleetDb, type StoreFailed } from "../../services/Database.ts"
-import { attempt, type FileFailed } from "../files/FileCall.ts"
-import * as PrivateFile from "../files/PrivateFile.ts"
+import type { FileFailed } from "../files/FileCall.ts"
+import * as ArtifactDisk from "./ArtifactDisk.ts"
 
 /** Names come from this program, never from a message. */
 const plainName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/u
 
 const failed = ({ path, reason }: FileFailed) => new ArtifactFailed({ path, reason })
 
-/** Files of inputs that were never prepared, and files that never became whole: gone, before anything is written. */
-const sweepOrphans = (folder: string) =>
+const PathRow = Schema.Struct({ path: Schema.String })
+const DeliveryRow = Schema.Struct({ deliveryId: DeliveryId })
+
+export const make = (
+  root: string,
+  disk: ArtifactDisk.ArtifactDisk
+): Effect.Effect<typeof Artifacts.Service, ArtifactFailed | StoreFailed, FleetDb> =>
   Effect.gen(function*() {
     const { sql, read, transaction } = yield* FleetDb
-    const find = SqlSchema.findAll({
+    const folder = join(root, "artifacts")
+
+    const findPaths = SqlSchema.findAll({
+      Request: DeliveryId,
+      Result: PathRow,
+      execute: (deliveryId) => sql`SELECT path FROM artifact WHERE delivery_id = ${deliveryId}`
+    })
+    const findOrphans = SqlSchema.findAll({
       Request: Schema.Void,
-      Result: Schema.Struct({ path: Schema.String }),
+      Result: DeliveryRow,
       execute: () =>
-        sql`SELECT path FROM artifact
+        sql`SELECT DISTINCT delivery_id AS deliveryId FROM artifact
             WHERE delivery_id NOT IN (SELECT delivery_id FROM publication)`
     })
-    for (const { path } of yield* read(find())) {
-      yield* Effect.mapError(attempt(path, () => rm(path, { force: true })), failed)
-      yield* transaction(sql`DELETE FROM artifact WHERE path = ${path}`)
-    }
-    const sweepTemporary = attempt(folder, async () => {
-      for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-        const isTemporary = entry.isFile() && PrivateFile.isTemporary(entry.name)
-        if (isTemporary) await rm(join(entry.parentPath, entry.name), { force: true })
-      }
+    // Only what is settled has a time of that. An unknown one has it when its notice was confirmed, whoever inherits it.
+    const findExpired = SqlSchema.findAll({
+      Request: Schema.Struct({ agentId: AgentId, before: Schema.Number, limit: Schema.Int }),
+      Result: DeliveryRow,
+      execute: ({ agentId, before, limit }) =>
+        sql`SELECT DISTINCT artifact.delivery_id AS deliveryId FROM artifact
+            LEFT JOIN publication USING (delivery_id)
+            WHERE artifact.agent_id = ${agentId} AND ${before} >
+              CASE WHEN publication.delivery_id IS NULL THEN artifact.created_at ELSE publication.settled_at END
+            LIMIT ${limit}`
     })
-    yield* PrivateFile.folder(folder).pipe(Effect.zipRight(sweepTemporary), Effect.mapError(failed))
-  })
 
-export const make = (root: string): Effect.Effect<typeof Artifacts.Service, ArtifactFailed | StoreFailed, FleetDb> =>
-  Effect.gen(function*() {
-    const { sql, transaction } = yield* FleetDb
-    const folder = join(root, "artifacts")
-    yield* sweepOrphans(folder)
+    /** Files first, then their folder, then the rows: whatever is left when it breaks off is found again. */
+    const remove = (deliveryId: DeliveryId) =>
+      Effect.gen(function*() {
+        const paths = (yield* read(findPaths(deliveryId))).map(({ path }) => path)
+        for (const path of paths) yield* Effect.mapError(disk.remove(path), failed)
+        for (const own of new Set(paths.map(dirname))) {
+          // Files of earlier versions stand in the agent's folder itself.
+          if (basename(own) === deliveryId) yield* Effect.mapError(disk.removeFolder(own), failed)
+        }
+        yield* transaction(Effect.asVoid(sql`DELETE FROM artifact WHERE delivery_id = ${deliveryId}`))
+      })
+
+    // Nothing is written yet: half files, and files of inputs that were never prepared, are nobody's.
+    yield* Effect.mapError(disk.begin(folder), failed)
+    for (const { deliveryId } of yield* read(findOrphans())) yield* remove(deliveryId)
 
     const write: typeof Artifacts.Service.write = ({ agentId, deliveryId, name, text }) =>
       Effect.gen(function*() {
         if (!plainName.test(name)) return yield* Effect.dieMessage("an artifact's name is a plain file name")
-        const path = join(folder, agentId, `${deliveryId}-${name}`)
+        const path = join(folder, agentId, deliveryId, name)
         const bytes = Buffer.from(text, "utf8")
         const artifact: Artifact = {
           path,
@@ -61,30 +82,27 @@ export const make = (root: string): Effect.Effect<typeof Artifacts.Service, Arti
               VALUES (${path}, ${agentId}, ${deliveryId}, ${artifact.bytes}, ${artifact.sha256}, ${now})
               ON CONFLICT (path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256`
         )
-        yield* PrivateFile.folder(dirname(path)).pipe(
-          Effect.zipRight(PrivateFile.write(path, bytes)),
-          // Named as what was to be written, whichever folder stood in the way.
-          Effect.mapError(({ reason }) => new ArtifactFailed({ path, reason }))
-        )
+        // Named as what was to be written, whichever folder stood in the way.
+        yield* Effect.mapError(disk.write(path, bytes), ({ reason }) => new ArtifactFailed({ path, reason }))
         return artifact
       })
-    return Artifacts.of({ write })
+
+    const expire: typeof Artifacts.Service.expire = (agentId, beforeMillis, limit) =>
+      Effect.gen(function*() {
+        const found = yield* read(findExpired({ agentId, before: beforeMillis, limit }))
+        for (const { deliveryId } of found) yield* remove(deliveryId)
+        return found.length
+      })
+
+    return Artifacts.of({ write, expire })
   })
 
 export const layer = (root: string): Layer.Layer<Artifacts, ArtifactFailed | StoreFailed, FleetDb> =>
-  Layer.effect(Artifacts, make(root))
+  Layer.effect(Artifacts, make(root, ArtifactDisk.real))
 
-/** The twin: whole or absent by nature. `files` is what stands on the simulated disk, by path. */
-export const layerMemory = (root: string, files: Map<string, string>): Layer.Layer<Artifacts> =>
-  Layer.succeed(
-    Artifacts,
-    Artifacts.of({
-      write: ({ agentId, deliveryId, name, text }) =>
-        Effect.sync(() => {
-          const path = join(root, "artifacts", agentId, `${deliveryId}-${name}`)
-          files.set(path, text)
-          const bytes = Buffer.from(text, "utf8")
-          return { path, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") }
-        })
-    })
-  )
+/** The twin: `files` is what stands on the simulated disk, by path; its rows are real ones. */
+export const layerMemory = (
+  root: string,
+  files: Map<string, string>
+): Layer.Layer<Artifacts, ArtifactFailed | StoreFailed, FleetDb> =>
+  Layer.effect(Artifacts, make(root, ArtifactDisk.memory(files)))

@@ -1,6 +1,7 @@
 // fleetd's delivery core as one layer: what the daemon, the tests and the simulation run alike. What is outside of it is
 // given: the registry's database, crossfire, the engines, the agents' tools, files and processes of the host.
 import { Layer } from "effect"
+import * as Cleanup from "./Cleanup.ts"
 import * as FleetLease from "./FleetLease.ts"
 import * as FleetSupervisor from "./FleetSupervisor.ts"
 import * as LeasedRotation from "./LeasedRotation.ts"
@@ -12,6 +13,7 @@ import * as RoomCollector from "./RoomCollector.ts"
 import * as SqliteCheckpoints from "./sqlite/SqliteCheckpoints.ts"
 import * as SqliteDeliveryLog from "./sqlite/SqliteDeliveryLog.ts"
 import * as SqliteDirectInputs from "./sqlite/SqliteDirectInputs.ts"
+import * as SqliteExpiry from "./sqlite/SqliteExpiry.ts"
 import * as SqliteOutbox from "./sqlite/SqliteOutbox.ts"
 import * as SqlitePublications from "./sqlite/SqlitePublications.ts"
 import * as SqliteReadState from "./sqlite/SqliteReadState.ts"
@@ -22,6 +24,7 @@ export const stores = Layer.mergeAll(
   SqliteCheckpoints.layer,
   SqliteDeliveryLog.layer,
   SqliteDirectInputs.layer,
+  SqliteExpiry.layer,
   SqliteOutbox.layer,
   SqlitePublications.layer,
   SqliteReadState.layer,
@@ -39,7 +42,7 @@ export const layer = (config: {
   readonly supervisor: FleetSupervisor.SupervisorConfig
 }) =>
   Layer.mergeAll(
-    FleetSupervisor.layer(config.supervisor),
+    Cleanup.layer.pipe(Layer.provideMerge(FleetSupervisor.layer(config.supervisor))),
     LeasedRotation.layer,
     LevelFeed.layer,
     OutboxSender.layer

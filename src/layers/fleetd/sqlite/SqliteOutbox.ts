@@ -112,10 +112,11 @@ export const make = Effect.gen(function*() {
       const [state, eventId, refusal] = answer instanceof SendRefused
         ? ["refused", null, answer.reason]
         : ["accepted", answer.status === "sent" ? answer.eventId : null, null]
-      return transaction(
-        sql`UPDATE outgoing SET state = ${state}, event_id = ${eventId}, refusal = ${refusal}, payload = NULL
-          WHERE operation_id = ${operationId} AND state = 'waiting'`.pipe(Effect.asVoid)
-      )
+      return transaction(Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        yield* sql`UPDATE outgoing SET state = ${state}, event_id = ${eventId}, refusal = ${refusal}, payload = NULL,
+          answered_at = ${now} WHERE operation_id = ${operationId} AND state = 'waiting'`
+      }))
     },
     messageState: (operationId) => Effect.flatMap(read(findState(operationId)), known),
     notice: (topic, text) =>

@@ -47,7 +47,7 @@ export const make = Effect.gen(function*() {
       )
 
   /** What `publication` would have written, under the delivery that proves it: its own, or its notice's. */
-  const writeProgress = (publication: Publication, provenBy: DeliveryId) =>
+  const writeProgress = (publication: Publication, provenBy: DeliveryId, now: number) =>
     Effect.gen(function*() {
       const { agentId } = publication
       for (const move of publication.moves) {
@@ -68,7 +68,8 @@ export const make = Effect.gen(function*() {
             agent_id: agentId,
             room_id: event.roomId,
             event_id: event.eventId,
-            delivery_id: provenBy
+            delivery_id: provenBy,
+            delivered_at: now
           })
         } ON CONFLICT DO NOTHING`
       }
@@ -86,7 +87,7 @@ export const make = Effect.gen(function*() {
       yield* sql`UPDATE publication SET state = 'confirmed', entry = ${receipt.entry}, receipt_form = ${receipt.form},
         turn_id = COALESCE(${receipt.turnId}, turn_id), settled_at = ${now} WHERE delivery_id = ${deliveryId}`
       for (const one of covered) {
-        yield* writeProgress(one, deliveryId)
+        yield* writeProgress(one, deliveryId, now)
         if (one.deliveryId !== deliveryId) {
           yield* sql`UPDATE publication SET told_by = ${deliveryId}, settled_at = ${now} WHERE delivery_id = ${one.deliveryId}`
         }
