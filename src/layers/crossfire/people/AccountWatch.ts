@@ -31,10 +31,23 @@ export const make = Effect.gen(function*() {
       yield* Effect.annotateLogs(Effect.logInfo("a person's account was deactivated on the homeserver"), { userId })
     })
 
+  /** Of one that the homeserver refuses to tell of, the others are asked all the same. */
+  const lookUnlessRefused = (userId: UserId) =>
+    Effect.catchTag(
+      look(userId),
+      "MatrixRefused",
+      ({ errcode, status }) =>
+        Effect.annotateLogs(Effect.logWarning("a person's account could not be looked at"), { userId, errcode, status })
+    )
+
   /** Without a homeserver the rest is not asked either. */
   const round = Effect.flatMap(
     active,
-    (found) => Effect.forEach(found, ({ user_id }) => look(user_id), { concurrency: lookConcurrency, discard: true })
+    (found) =>
+      Effect.forEach(found, ({ user_id }) => lookUnlessRefused(user_id), {
+        concurrency: lookConcurrency,
+        discard: true
+      })
   )
 
   const whatever = Effect.catchAll((error: { readonly _tag: string }) =>

@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Either, Option, TestClock } from "effect"
+import { Clock, Effect, Either, Option, TestClock } from "effect"
 import { Actor } from "../../../../src/domain/Actor.ts"
 import type { UserId } from "../../../../src/domain/Ids.ts"
-import { HomeserverUnavailable } from "../../../../src/services/Matrix.ts"
+import { HomeserverUnavailable, MatrixRefused } from "../../../../src/services/Matrix.ts"
 import { People } from "../../../../src/services/People.ts"
 import { Sessions } from "../../../../src/services/Sessions.ts"
 import { alice, bob, make, until, user, type World } from "../World.ts"
@@ -89,5 +89,29 @@ it.scoped("an account that is not known yet, or a homeserver that does not answe
       yield* until("asked both", Effect.sync(() => asked >= before + 2))
       yield* TestClock.adjust("5 minutes")
       expect(yield* Effect.all([early.holds, known.holds])).toStrictEqual([true, true])
+    }).pipe(Effect.provide(watched(world.outside)))
+  }))
+
+it.scoped("[F50] an account of which the homeserver will not tell keeps nobody else's from being looked at", () =>
+  Effect.gen(function*() {
+    let roundAtMillis = -1
+    const world = yield* make({
+      before: (operation) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          if (operation !== "accountState" || now === roundAtMillis) return Effect.void
+          // The first of every round.
+          roundAtMillis = now
+          return Effect.fail(new MatrixRefused({ operation, status: 400, errcode: "M_INVALID_PARAM" }))
+        })
+    })
+    const others = Array.from({ length: 8 }, (_, at) => user(`a${at}`))
+    yield* accounts(world, bob, ...others)
+    yield* Effect.gen(function*() {
+      yield* present(alice, "administrator")
+      yield* Effect.forEach(others, (other) => present(other), { discard: true })
+      const signedIn = yield* present(bob)
+      yield* world.human.deactivate(bob)
+      yield* TestClock.adjust("5 minutes")
+      yield* until("bob's has ended", Effect.map(signedIn.holds, (holds) => !holds))
     }).pipe(Effect.provide(watched(world.outside)))
   }))
