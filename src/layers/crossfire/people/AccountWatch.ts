@@ -37,7 +37,7 @@ export const make = Effect.gen(function*() {
       look(userId),
       "MatrixRefused",
       ({ errcode, status }) =>
-        Effect.annotateLogs(Effect.logWarning("a person's account could not be looked at"), { userId, errcode, status })
+        Effect.annotateLogs(Effect.logDebug("a person's account could not be looked at"), { userId, errcode, status })
     )
 
   /** Without a homeserver the rest is not asked either. */

@@ -11,8 +11,7 @@ import { type DoorWorld, root, secret } from "./DoorWorld.ts"
 
 /**
  * `none`: nothing. `wrong`: well-formed and unknown. `expired`: a session that ended, a token that was replaced. `owner`:
- * alice, a member, who owns what is asked for. `other`: bob, a member. `fleet`, `agent`: alice's. `otherFleet`: bob's, and
- * bob's agent. `both`: the owner's cookie with a good bearer.
+ * alice, a member, who owns what is asked for. `other`: bob, a member. `fleet`, `agent`: alice's. `both`: the owner's cookie with a good bearer.
  */
 export type Cell = "none" | "wrong" | "expired" | "owner" | "other" | "administrator" | "fleet" | "agent" | "both"
 

@@ -171,3 +171,49 @@ it.scopedLive("[A6] [A49] another fleet's credential, lease or agent opens nothi
       expect(renewed.status).toBe(200)
     }
   }))
+
+it.scopedLive("[A49] lists hold what is one's own, an administrator's all", () =>
+  Effect.gen(function*() {
+    const world = yield* start()
+    const of = (owner: typeof alice) =>
+      Effect.gen(function*() {
+        const program = yield* world.program(owner)
+        const { enrollmentId } = yield* world.filed(owner)
+        const session = yield* world.session(owner)
+        const made = yield* world.asPage({
+          path: "/v1/invitations",
+          headers: session.headers,
+          body: { note: "x", lastsMillis: 3_600_000 }
+        })
+        const invitation = /"invitationId":"([^"]+)"/u.exec(made.text)?.[1] ?? "none was made"
+        return {
+          headers: session.headers,
+          ids: {
+            "/v1/fleets": [program.fleetId, program.agentId],
+            "/v1/requests": [enrollmentId],
+            "/v1/invitations": [invitation],
+            "/v1/sessions": [session.sessionId]
+          }
+        }
+      })
+    const administrator = (yield* world.session(root)).headers
+    const opened = yield* world.asPage({ path: "/v1/signup", headers: administrator, body: { policy: "members" } })
+    expect(opened.status).toBe(200)
+    const mine = yield* of(alice)
+    const theirs = yield* of(bob)
+    const paths = ["/v1/fleets", "/v1/requests", "/v1/invitations", "/v1/sessions"] as const
+    for (const path of paths) {
+      const read = (headers: Readonly<Record<string, string>>) =>
+        Effect.map(world.asPage({ path, headers }), ({ text }) => text)
+      const [own, others, all] = [
+        yield* read(mine.headers),
+        yield* read(theirs.headers),
+        yield* read(administrator)
+      ]
+      for (const id of mine.ids[path]) {
+        expect([path, own.includes(id), others.includes(id)]).toStrictEqual([path, true, false])
+        expect([path, all.includes(id)]).toStrictEqual([path, path !== "/v1/sessions"])
+      }
+      for (const id of theirs.ids[path]) expect([path, own.includes(id)]).toStrictEqual([path, false])
+    }
+  }))
