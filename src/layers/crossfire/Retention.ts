@@ -1,9 +1,10 @@
-// Removes what no promise needs any more: old decisions that are not open, old messages that were sent. Hourly, in small
-// bites. Nobody calls it.
+// Removes what no promise needs any more: old decisions that are not open, old messages that were sent, old enrollment
+// requests that came to nothing. Hourly, in small bites. Nobody calls it.
 import { Clock, Duration, Effect, Layer } from "effect"
-import type { StoreFailed } from "../../services/Database.ts"
+import { CrossfireDb, type StoreFailed } from "../../services/Database.ts"
 import { Decisions } from "../../services/store/Decisions.ts"
 import { OutboundMessages } from "../../services/store/OutboundMessages.ts"
+import * as EnrollmentRows from "./enrollment/EnrollmentRows.ts"
 
 const keptDays = 30
 const rowsAtOnce = 1_000
@@ -12,6 +13,8 @@ const periodHours = 1
 export const make = Effect.gen(function*() {
   const decisions = yield* Decisions
   const messages = yield* OutboundMessages
+  const database = yield* CrossfireDb
+  const requests = EnrollmentRows.make(database)
 
   const expired = (remove: (beforeMillis: number, limit: number) => Effect.Effect<number, StoreFailed>) =>
     Effect.flatMap(
@@ -24,7 +27,11 @@ export const make = Effect.gen(function*() {
         )
     )
 
-  yield* Effect.all([expired(decisions.expire), expired(messages.expire)], { discard: true }).pipe(
+  yield* Effect.all([
+    expired(decisions.expire),
+    expired(messages.expire),
+    expired((beforeMillis, limit) => database.transaction(requests.expire(beforeMillis, limit)))
+  ], { discard: true }).pipe(
     Effect.catchAll((failed) =>
       Effect.annotateLogs(Effect.logWarning("old rows could not be removed"), { reason: failed.reason })
     ),

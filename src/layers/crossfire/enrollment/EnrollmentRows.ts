@@ -89,6 +89,14 @@ export const make = ({ sql }: Database) => {
     settle: (enrollmentId: EnrollmentId, state: "approved" | "rejected", by: UserId | null, nowMillis: number) =>
       sql`UPDATE enrollment SET state = ${state}, decided_by = ${by}, decided_at = ${nowMillis}
           WHERE enrollment_id = ${enrollmentId}`,
+    /** Forgets requests that came to nothing and whose time was over before; the number of them. Introduced ones stay. */
+    expire: (beforeMillis: number, limit: number) =>
+      Effect.map(
+        sql`DELETE FROM enrollment WHERE rowid IN (
+          SELECT rowid FROM enrollment WHERE state <> 'introduced' AND expires_at < ${beforeMillis} LIMIT ${limit}
+        ) RETURNING enrollment_id`,
+        (rows) => rows.length
+      ),
     introduced: (enrollmentId: EnrollmentId, fleetId: FleetId, introductionHash: SecretHash) =>
       sql`UPDATE enrollment SET state = 'introduced', fleet_id = ${fleetId}, introduction_hash = ${introductionHash}
           WHERE enrollment_id = ${enrollmentId}`
