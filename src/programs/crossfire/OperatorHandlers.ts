@@ -78,6 +78,7 @@ export const operatorHandlers = ({ accounts, data }: OperatorConfig) =>
               PasswordFileDamaged: refused,
               NotFound: refused,
               AlreadySettled: refused,
+              PersonDeactivated: refused,
               LastAdministrator: refused,
               ParseError: () => refused({ message: `"${payload.name}" cannot be a name on this homeserver` })
             })
