@@ -1,13 +1,14 @@
 // The signIn group: asking for a link and using it. Who may sign in, and whether a link is good, is the service's to know.
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { CrossfireApi } from "../../../domain/api/Crossfire.ts"
-import { linkLifeMillis, maxBrowserLength } from "../../../domain/Session.ts"
+import { linkLifeMillis, maxBrowserLength, sessionCookie } from "../../../domain/Session.ts"
 import { botUser } from "../../../domain/SystemUsers.ts"
 import { Matrix } from "../../../services/Matrix.ts"
+import { Sessions } from "../../../services/Sessions.ts"
 import { SignIn } from "../../../services/SignIn.ts"
-import { storeBusy } from "../BearerAuthorization.ts"
+import { peerOf, storeBusy } from "../BearerAuthorization.ts"
 import * as SessionCookies from "./SessionCookies.ts"
 import { sessionView } from "./SessionView.ts"
 
@@ -21,7 +22,17 @@ export const signInHandlers = HttpApiBuilder.group(
   (handlers) =>
     Effect.gen(function*() {
       const signIn = yield* SignIn
+      const sessions = yield* Sessions
       const { serverName } = yield* Matrix
+
+      /** The browser loses the cookie of its former session: nobody could sign out of that one any more. */
+      const endFormer = (request: HttpServerRequest.HttpServerRequest) =>
+        Effect.gen(function*() {
+          const former = SessionCookies.secretOf(request, sessionCookie)
+          if (Redacted.value(former) === "") return
+          const { principal } = yield* sessions.find(former, peerOf(request))
+          yield* sessions.revoke(principal.userId, principal.sessionId)
+        }).pipe(Effect.catchAll(() => Effect.void))
 
       return handlers
         .handle("ask", ({ payload, request }) =>
@@ -38,6 +49,7 @@ export const signInHandlers = HttpApiBuilder.group(
               browser: browserOf(request)
             })
             // Whatever session cookie the request carried is overwritten: no secret that came from outside is ever taken.
+            yield* endFormer(request)
             yield* SessionCookies.clearAsking
             yield* SessionCookies.putSession(begun.secret, begun.endsAtMillis)
             return sessionView(begun, serverName)

@@ -131,6 +131,24 @@ it.scopedLive("[A10] a browser that asks again uses either link; of what it send
     expect(yield* complete(world, newer, third)).toMatchObject({ status: 200, body: { userId: alice } })
   }))
 
+it.scopedLive("[A10] [A11] signing in again in one browser ends the session that its cookie held, and no other", () =>
+  Effect.gen(function*() {
+    const world = yield* start()
+    yield* world.world.human.register(alice)
+    const elsewhere = yield* world.session(alice)
+    const before = yield* world.session(alice)
+    const standing = ({ headers }: typeof before) =>
+      Effect.map(world.asPage({ path: "/v1/session", headers: { cookie: headers.cookie } }), ({ status }) => status)
+    const { asking } = yield* asked(world, "alice")
+    const link = yield* lastLink(world)
+    // A link that is refused ends nothing.
+    expect((yield* complete(world, secret(), before.headers.cookie)).status).toBe(403)
+    expect(yield* standing(before)).toBe(200)
+    const done = yield* complete(world, link, `${askingCookie}=${asking?.value}; ${before.headers.cookie}`)
+    expect(done.status).toBe(200)
+    expect([yield* standing(before), yield* standing(elsewhere)]).toStrictEqual([401, 200])
+  }))
+
 /** An open stream: what came so far, and whether it ended. */
 const stream = (world: DoorWorld, own: Readonly<Record<string, string>>, path = "/v1/changes") =>
   Effect.acquireRelease(
