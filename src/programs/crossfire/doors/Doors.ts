@@ -58,7 +58,7 @@ export const make = (config: DoorConfig) => {
       const door = Option.getOrNull(Option.map(route, (found) => found.door))
 
       const answer = Effect.gen(function*() {
-        yield* pass(hosts.check(request.headers["host"], Option.map(route, (found) => found.door)))
+        yield* pass(hosts.check(Hosts.hostNamed(request), Option.map(route, (found) => found.door)))
         const wrong = misplaced(request)
         // The address holds a secret now: it must not stand in a log of requests as well.
         if (Option.isSome(wrong)) return yield* HttpMiddleware.withLoggerDisabled(Effect.fail(wrong.value))

@@ -1,6 +1,8 @@
 // Which of this server's names a request was sent to, and what is served there. Names are exact: another one is a page that
 // had its name point here, and finds nothing.
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { Option } from "effect"
+import { IncomingMessage } from "node:http"
 import { HostUnknown } from "../../../domain/api/AccessErrors.ts"
 import type { Door } from "./RouteTable.ts"
 
@@ -17,6 +19,10 @@ export interface Hosts {
   /** By the request's own `Host` alone; what a proxy says of another one is passed over. */
   readonly check: (host: string | undefined, door: Option.Option<Door>) => Option.Option<HostUnknown>
 }
+
+/** The one name that the request was sent to. Of two, whoever stands before this server may have gone by the other. */
+export const hostNamed = ({ headers, source }: HttpServerRequest.HttpServerRequest): string | undefined =>
+  source instanceof IncomingMessage && source.headersDistinct["host"]?.length !== 1 ? undefined : headers["host"]
 
 const hostOf = (url: string): string => new URL(url).host
 

@@ -371,6 +371,11 @@ it.scopedLive("[A41] a chunked body over the bound is told so, huge headers are 
     expect(huge).toContain("431")
     expect(yield* raw(url, "GET /healthz HTTP/1.0\r\n\r\n")).toContain("421")
     expect(yield* raw(url, "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n")).toContain("400")
+    // Two names are none, whichever of them whoever stands before this server goes by.
+    for (const [one, two] of [[pagesHost, "evil.test"], ["evil.test", pagesHost], [pagesHost, pagesHost]]) {
+      const named = `GET /healthz HTTP/1.1\r\nhost: ${one}\r\nhost: ${two}\r\nconnection: close\r\n\r\n`
+      expect(yield* raw(url, named)).toContain("421")
+    }
   }))
 
 it.scopedLive("[A41] a request to become a web socket is one like any other, and nothing ends by its connection's reset", () =>
