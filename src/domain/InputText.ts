@@ -100,12 +100,12 @@ const directory = (records: ReadonlyArray<RoomRecord>): ReadonlyArray<string> =>
   })
 }
 
-const roomLine = (room: LevelRoom): string =>
+export const roomLine = (room: LevelRoom): string =>
   `── room ${room.roomId}: ${room.isDirect ? "direct chat" : "room"}${
     room.name === null ? "" : ` named ${quoted(room.name)}`
   }`
 
-const howToAnswer = [
+export const howToAnswer: ReadonlyArray<string> = [
   "── how to answer",
   "Nothing you write here is seen in a room. To answer, use the tool room_send with the room's ID and your text, and",
   "reply_to with the message's event ID. Each room is an audience of its own: check the destination, and what it may know.",
@@ -124,21 +124,6 @@ export const renderBatch = (input: BatchInput): string => {
     ...(input.records.length === 0 ? [] : howToAnswer)
   ].join("\n")
 }
-
-/** The input in place of one that is too large: where its complete content is, and how much that is. */
-export const renderManifest = (input: BatchInput, file: {
-  readonly path: string
-  readonly bytes: number
-  readonly sha256: string
-}): string =>
-  [
-    renderDeliveryHeader(input.deliveryId, { agent: input.agentName, kind: "batch" }),
-    "── this input is too large to stand here; its complete content is in a private file",
-    `file ${quoted(file.path)}`,
-    `${file.bytes} bytes, SHA-256 ${file.sha256}, ${input.records.length} room records, ${input.items.length} direct inputs`,
-    "Read it before you do anything else: it holds messages that need your answer, in the form they would have here.",
-    ...howToAnswer
-  ].join("\n")
 
 const continueUnfinished = [
   "Before you go on: read the AGENTS.md instructions that apply here again, and look at what your earlier work has already",

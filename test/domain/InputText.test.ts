@@ -6,7 +6,6 @@ import {
   type BatchInput,
   renderBatch,
   renderContinue,
-  renderManifest,
   renderNotice,
   renderReminder
 } from "../../src/domain/InputText.ts"
@@ -143,11 +142,4 @@ it("[C-12] reminder and continue name no task; they ask to read AGENTS.md and to
     expect(text).toContain("AGENTS.md")
     expect(text).not.toContain("── message")
   }
-})
-
-it("[F-02] a manifest stands in place of what is too large, with path, bytes, hash and counts", () => {
-  const text = renderManifest(batch({}), { path: "/root/artifacts/input.txt", bytes: 70_000, sha256: "cd" })
-  expect(deliveryIdOfFirstLine(text)).toBe(deliveryId)
-  expect(text).toContain("70000 bytes, SHA-256 cd, 1 room records, 0 direct inputs")
-  expect(text).not.toContain("hello")
 })

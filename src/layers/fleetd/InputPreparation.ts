@@ -1,20 +1,23 @@
-// Makes the next input of a context: collects, renders, puts into a file what is too large, and stores it as prepared.
+// Makes the next input of a context: collects, renders, puts into files what is too large, and stores it as prepared.
 // It runs only while no turn of the context runs and nothing else is open there.
 import { Effect, Option } from "effect"
 import { type Checkpoint, isUnfinished } from "../../domain/Checkpoint.ts"
+import {
+  byteLength,
+  encodeManifest,
+  type ManifestEntry,
+  manifestName,
+  manifestOf,
+  planFiles,
+  renderFiled,
+  renderManifestAlone
+} from "../../domain/FiledInput.ts"
 import type { FleetAgent } from "../../domain/FleetAgent.ts"
 import type { HistoryPosition } from "../../domain/History.ts"
 import { type ContextKey, DeliveryId } from "../../domain/Ids.ts"
-import {
-  type BatchInput,
-  renderBatch,
-  renderContinue,
-  renderManifest,
-  renderNotice,
-  renderReminder
-} from "../../domain/InputText.ts"
+import { type BatchInput, renderBatch, renderContinue, renderNotice, renderReminder } from "../../domain/InputText.ts"
 import type { Level } from "../../domain/Level.ts"
-import { CoveredEvent, Publication, type PublicationKind } from "../../domain/Publication.ts"
+import { CoveredEvent, type CursorMove, Publication, type PublicationKind } from "../../domain/Publication.ts"
 import { Artifacts } from "../../services/Artifacts.ts"
 import { type Collected, Collector } from "../../services/Collector.ts"
 import type { LeaseStamp } from "../../services/CrossfireClient.ts"
@@ -26,9 +29,6 @@ import { nextUuid } from "./Uuids.ts"
 const maxItemsPerInput = 50
 
 const nothing: Collected = { records: [], rooms: [], moves: [], failedRooms: [] }
-
-const encoder = new TextEncoder()
-const byteLength = (text: string): number => encoder.encode(text).length
 
 export const make = (config: { readonly maxInputBytes: number }) =>
   Effect.gen(function*() {
@@ -66,18 +66,30 @@ export const make = (config: { readonly maxInputBytes: number }) =>
 
     const newDelivery = Effect.map(nextUuid, (id) => DeliveryId.make(id))
 
-    /** The complete input as its text, or as a private file with a manifest in its place. */
-    const inlineOrFile = (agent: FleetAgent, input: BatchInput) =>
+    /** The complete input as its text; where that is too large, as private files with a compact text in its place. */
+    const inlineOrFiles = (agent: FleetAgent, input: BatchInput, moves: ReadonlyArray<CursorMove>) =>
       Effect.gen(function*() {
         const text = renderBatch(input)
         if (byteLength(text) <= config.maxInputBytes) return text
+        const { agentId } = agent
+        const { deliveryId } = input
+        const entries: Array<ManifestEntry> = []
+        let textBytes = 0
+        for (const planned of planFiles(input, moves)) {
+          const { name } = planned.entry
+          const { bytes, sha256 } = yield* artifacts.write({ agentId, deliveryId, name, text: planned.text })
+          entries.push({ ...planned.entry, bytes, sha256 })
+          textBytes += planned.textBytes
+        }
+        const manifest = manifestOf(input, entries, textBytes)
         const file = yield* artifacts.write({
-          agentId: agent.agentId,
-          deliveryId: input.deliveryId,
-          name: "input.txt",
-          text
+          agentId,
+          deliveryId,
+          name: manifestName,
+          text: encodeManifest(manifest)
         })
-        return renderManifest(input, file)
+        const compact = renderFiled(input, manifest, file)
+        return byteLength(compact) <= config.maxInputBytes ? compact : renderManifestAlone(manifest, file)
       })
 
     /** Answers false where nothing could be collected: an empty collection makes no input. */
@@ -113,7 +125,7 @@ export const make = (config: { readonly maxInputBytes: number }) =>
           records: collected.records,
           items
         }
-        const text = yield* inlineOrFile(agent, input)
+        const text = yield* inlineOrFiles(agent, input, collected.moves)
         yield* publications.prepare(
           new Publication({
             ...blank("batch", agent, context, level, position, deliveryId, text),

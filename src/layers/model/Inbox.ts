@@ -31,9 +31,28 @@ interface Input {
 
 const shellQuoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`
 
+const manifestEnd = "/manifest.json"
+
+/** Every key of an input's JSON files has a line of its own: those of a waking message, as the head that it would have. */
+const headsOfJson = [
+  "FNR==1{r=e=k=f=s=o=\"\"}",
+  "/^ \"roomId\": /{r=$4}",
+  "/^   \"eventId\": /{e=$4}",
+  "/^   \"kind\": /{k=$4}",
+  "/^   \"form\": /{f=$4}",
+  "/^   \"sender\": /{s=$4}",
+  "/^   \"operationId\": /{o=$4}",
+  "/^   \"text\": /&&f==\"message\"&&(k==\"wake\"||k==\"mention\"){print \"── message \"e\" in \"r\" from \"s\" at - [\"k\"]\\n| \"$4}",
+  "/^   \"text\": /&&o!=\"\"{print \"── direct message \"o\"\\n| \"$4}"
+].join(" ")
+
+const readJson = (folder: string): string => `awk -F'"' '${headsOfJson}' ${shellQuoted(folder)}/*.json | cut -c 1-400`
+
 /** Prints the heads that want an answer, each with the beginning of its text: little enough for every engine to hand on. */
 const readCommand = (path: string): string =>
-  `grep -E -A 1 '^── (message .*\\[(wake|mention)\\]$|direct message )' ${shellQuoted(path)} | cut -c 1-400`
+  path.endsWith(manifestEnd)
+    ? readJson(path.slice(0, -manifestEnd.length))
+    : `grep -E -A 1 '^── (message .*\\[(wake|mention)\\]$|direct message )' ${shellQuoted(path)} | cut -c 1-400`
 
 /** The call of the engine's own shell that reads a file's messages; `null` where none is offered. */
 export const readFileCall = (offered: ReadonlyArray<OfferedTool>, path: string): ToolRequest | null => {

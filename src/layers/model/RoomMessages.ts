@@ -51,7 +51,7 @@ export const messagesOfInput = (input: string): InputMessages => {
 }
 
 // At the start of a line no text of a room can stand: the renderer prefixes it.
-const fileLine = /^(?:file|Its complete text is in) (?:"(?<quoted>[^"\n]+)"|(?<plain>[^"\s]+))/mu
+const fileLine = /^(?:file|manifest|Its complete text is in) (?:"(?<quoted>[^"\n]+)"|(?<plain>[^"\s]+))/mu
 const escaped = /\\u\{([0-9a-f]{1,6})\}/gu
 
 /** The file that holds the messages in place of a large input, or of one whose receipt is unknown; `null` without one. */

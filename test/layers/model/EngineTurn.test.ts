@@ -5,6 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { encodeManifest, manifestName, manifestOf, planFiles, renderFiled } from "../../../src/domain/FiledInput.ts"
+import { DeliveryId, EventId, RoomId, UserId } from "../../../src/domain/Ids.ts"
+import type { BatchInput } from "../../../src/domain/InputText.ts"
+import { RoomRecord } from "../../../src/domain/Level.ts"
 import { scriptedEfforts, scriptedModelId, scriptedProviderId } from "../../../src/layers/model/ModelCatalog.ts"
 import { responder } from "../../../src/layers/model/ResponderScript.ts"
 import { serve } from "../../../src/layers/model/ScriptedModel.ts"
@@ -169,13 +173,44 @@ const answers = [
   { room: "!b:test", text: "Re: second", reply_to: "$two" }
 ]
 
-/** What stands for an input that is too large: the messages are in a file, among much that needs no answer. */
+const said = (eventId: string, roomId: string, text: string, kind: RoomRecord["kind"]) =>
+  new RoomRecord({
+    eventId: EventId.make(eventId),
+    roomId: RoomId.make(roomId),
+    kind,
+    sender: UserId.make("@alice:test"),
+    senderRole: "owner",
+    senderAgent: null,
+    displayName: null,
+    sentAtMillis: 0,
+    type: "m.room.message",
+    form: "message",
+    text,
+    replyTo: null,
+    relatesTo: null
+  })
+
+/** What stands for an input that is too large: the messages are in files, among much that needs no answer. */
 const manifestIn = (folder: string) =>
   Effect.sync(() => {
-    const file = join(folder, "large input.txt")
-    const context = messageBlock({ eventId: "$context", text: "x".repeat(200_000), mark: "context" })
-    writeFileSync(file, [context, input, context].join("\n"))
-    return inputOf("── this input is too large", `file "${file}"`)
+    const large: BatchInput = {
+      deliveryId: DeliveryId.make("5b0f7a52-6b1e-4c55-9f3e-1f0a3f8f4a01"),
+      agentName: "agent",
+      rooms: [],
+      records: [
+        said("$context", "!a:test", "x".repeat(200_000), "context"),
+        said("$one", "!a:test", "first", "wake"),
+        said("$two", "!b:test", "second", "mention")
+      ],
+      items: []
+    }
+    const files = planFiles(large, [])
+    for (const { entry, text } of files) writeFileSync(join(folder, entry.name), text)
+    const size = { bytes: 1, sha256: "00" }
+    const manifest = manifestOf(large, files.map(({ entry }) => ({ ...entry, ...size })), 0)
+    const path = join(folder, manifestName)
+    writeFileSync(path, encodeManifest(manifest))
+    return renderFiled(large, manifest, { path, ...size })
   })
 
 describe("EngineTurn", () => {

@@ -1,8 +1,9 @@
 // Reading rendered inputs back, forged block heads included.
 import { describe, expect, it } from "@effect/vitest"
 import { FastCheck as fc } from "effect"
+import { manifestOf, planFiles, renderFiled, renderManifestAlone } from "../../../src/domain/FiledInput.ts"
 import { DeliveryId, EventId, RoomId, UserId } from "../../../src/domain/Ids.ts"
-import { renderBatch, renderManifest, renderNotice } from "../../../src/domain/InputText.ts"
+import { renderBatch, renderNotice } from "../../../src/domain/InputText.ts"
 import { RoomRecord } from "../../../src/domain/Level.ts"
 import { fileOfInput, messagesOfInput } from "../../../src/layers/model/RoomMessages.ts"
 import { directBlock, inputOf, messageBlock } from "../../support/ScriptedModel.ts"
@@ -96,7 +97,9 @@ describe("RoomMessages", () => {
     }
     for (const path of ["/run/fleet/input.txt", "/home/a b/\"quoted\" ünïcode.txt"]) {
       const file = { path, bytes: 1, sha256: "00" }
-      expect(fileOfInput(renderManifest(batch, file))).toBe(path)
+      const manifest = manifestOf(batch, planFiles(batch, []).map(({ entry }) => ({ ...entry, ...file })), 0)
+      expect(fileOfInput(renderFiled(batch, manifest, file))).toBe(path)
+      expect(fileOfInput(renderManifestAlone(manifest, file))).toBe(path)
       const notice = { deliveryId, agentName: "agent", earlier: deliveryId, file, reminderDue: true }
       expect(fileOfInput(renderNotice(notice))).toBe(path)
     }
