@@ -5,6 +5,7 @@ import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { Effect, Option, Schema } from "effect"
 import { Readable } from "node:stream"
 import { BodyTooLarge } from "../../../domain/api/AccessErrors.ts"
+import { ServerBusy } from "../../../domain/api/CrossfireErrors.ts"
 
 const length = /^\d{1,15}$/u
 
@@ -23,9 +24,21 @@ export const declaredTooLarge = (
 export const hasBody = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0
 
+/** Of bodies that have come in part, by budget: whoever sends many and ends none fills no more memory than this. */
+const maxHeldBytes = 64 * 1024 * 1024
+
+/** How much is held, by the routes' budgets: one kind of request refuses no other. */
+export type HeldBytes = Map<string, number>
+
 /** Beyond this many times the bound the rest is not waited for. */
 const maxOverrun = 4
 
+interface BodyBounds {
+  readonly budget: string
+  readonly maxBodyBytes: number
+}
+
+const noRoom = "Too many large requests are under way"
 const parse = Schema.decode(Schema.parseJson(Schema.Unknown))
 const notJson = new HttpApiDecodeError({ issues: [], message: "The request's body is not JSON" })
 
@@ -34,11 +47,20 @@ const notJson = new HttpApiDecodeError({ issues: [], message: "The request's bod
  * connection. For the same reason the request is left as it is when nobody waits any more: the platform's own readers
  * destroy it, and the connection with it, before the answer is written.
  */
-const bytesOf = (source: Readable, maxBytes: number): Effect.Effect<Buffer> =>
-  Effect.async((resume) => {
+const bytesOf = (source: Readable, { budget, maxBodyBytes: maxBytes }: BodyBounds, held: HeldBytes) =>
+  Effect.async<Buffer>((resume) => {
     const chunks: Array<Buffer> = []
     let bytes = 0
+    let counted = 0
+    /** How much of this body is held now; the answer is whether there is room for it. */
+    const hold = (now: number): boolean => {
+      const all = (held.get(budget) ?? 0) + now - counted
+      counted = now
+      held.set(budget, all)
+      return all <= maxHeldBytes
+    }
     const stop = () => {
+      hold(0)
       source.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut)
       // The rest goes nowhere.
       source.resume()
@@ -54,6 +76,7 @@ const bytesOf = (source: Readable, maxBytes: number): Effect.Effect<Buffer> =>
       if (bytes <= maxBytes) chunks.push(chunk)
       else chunks.length = 0
       if (bytes > maxBytes * maxOverrun) finish(tooLarge)
+      else if (!hold(bytes <= maxBytes ? bytes : 0)) finish(Effect.die(new ServerBusy({ reason: noRoom })))
     }
     const onEnd = () => finish(bytes > maxBytes ? tooLarge : Effect.succeed(Buffer.concat(chunks)))
     const onCut = () => finish(Effect.die(notJson))
@@ -62,13 +85,13 @@ const bytesOf = (source: Readable, maxBytes: number): Effect.Effect<Buffer> =>
   })
 
 /** The same request, whose text and JSON are read within the bound, once, and kept for as long as the request. */
-export const bounded = (request: HttpServerRequest.HttpServerRequest, maxBytes: number) => {
+export const bounded = (request: HttpServerRequest.HttpServerRequest, bounds: BodyBounds, held: HeldBytes) => {
   const { source } = request
   let kept: string | null = null
   const text = Effect.suspend(() => {
     if (kept !== null) return Effect.succeed(kept)
     return source instanceof Readable
-      ? Effect.map(bytesOf(source, maxBytes), (bytes) => {
+      ? Effect.map(bytesOf(source, bounds, held), (bytes) => {
         kept = bytes.toString("utf8")
         return kept
       })

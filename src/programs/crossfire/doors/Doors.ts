@@ -49,6 +49,7 @@ export const make = (config: DoorConfig) => {
   const table = makeTable(config.routes)
   const hosts = Hosts.make(config)
   const budgets = Budgets.make()
+  const held: BoundedBody.HeldBytes = new Map()
   const trusted = trustedOf(config.trustedProxies)
 
   return <E, R>(app: HttpApp<E, R>): HttpApp<never, R> =>
@@ -82,7 +83,7 @@ export const make = (config: DoorConfig) => {
         return yield* app.pipe(
           Effect.provideService(
             HttpServerRequest.HttpServerRequest,
-            route.value.door === "homeserver" ? known : BoundedBody.bounded(known, bounds.maxBodyBytes)
+            route.value.door === "homeserver" ? known : BoundedBody.bounded(known, bounds, held)
           ),
           Effect.catchAllCause((cause) => failed(cause, route.value)),
           Effect.timeoutFail({

@@ -4,6 +4,7 @@ import { Effect, Schema } from "effect"
 import { createServer, request, type RequestListener } from "node:http"
 import { connect, type Socket } from "node:net"
 import { keepRoom } from "../../../../src/programs/crossfire/WaitingConnections.ts"
+import { alice } from "../../../layers/crossfire/World.ts"
 import { pushHost } from "../Crossfire.ts"
 import { pagesHost, start } from "./DoorWorld.ts"
 import { homeserverHeaders } from "./Expected.ts"
@@ -113,4 +114,44 @@ it.scopedLive(
       }
     }),
   60_000
+)
+
+it.scopedLive(
+  "[A41] bodies that have come in part hold bounded memory, and no other kind of request is refused for it",
+  () =>
+    Effect.gen(function*() {
+      const { ask, asPage, url, roster } = yield* start()
+      const port = Number(new URL(url).port)
+      const part = "x".repeat(1_900_000)
+      const heard: Array<string> = []
+      const begun = yield* Effect.forEach(Array.from({ length: 48 }), (_, at) =>
+        Effect.map(
+          opened(
+            port,
+            `POST /v1/enrollments/state HTTP/1.1\r\nhost: ${pagesHost}\r\nx-forwarded-for: 10.8.${at}.1\r\n` +
+              `content-type: application/json\r\ncontent-length: 2000000\r\n\r\n${part}`
+          ),
+          (socket) => {
+            socket.on("data", (answer: Buffer) => void heard.push(answer.toString("latin1")))
+            socket.resume()
+            return socket
+          }
+        ))
+      yield* Effect.repeat(Effect.sleep("20 millis"), { until: () => heard.length > 0, times: 200 })
+      expect(heard[0]).toContain("503")
+      expect(heard[0]).toContain("ServerBusy")
+      expect((yield* asPage({ path: "/v1/sign-in/ask", body: { user: "x" } })).status).toBe(200)
+      for (const socket of begun) socket.destroy()
+      const again = Effect.repeat(
+        ask({
+          method: "POST",
+          path: "/v1/enrollments/preflight",
+          headers: { host: pagesHost },
+          body: { roster: roster(alice) }
+        }),
+        { until: ({ status }) => status !== 503, times: 100 }
+      )
+      expect((yield* again).status).toBe(200)
+    }),
+  30_000
 )
