@@ -49,18 +49,22 @@ export const make = Effect.gen(function*() {
       })
     )
 
+  const unknown = ({ message }: { readonly message: string }) =>
+    new RotationFailed({ problem: "unfinished", reason: message })
+
   const promote = (pending: PendingCredentials) =>
     Effect.gen(function*() {
-      yield* registry.promoteCredentials
+      // crossfire has them: that nothing was changed, as a full disk says of itself, would be no answer.
+      yield* Effect.mapError(registry.promoteCredentials, ({ reason }) =>
+        unknown({ message: `its answer could not be kept here (${reason})` }))
       yield* Effect.logInfo("the credentials were replaced")
-      for (const agentId of pending.agentTokens.keys()) yield* incidents.credentialTaken(agentId)
+      for (const agentId of pending.agentTokens.keys()) {
+        yield* incidents.credentialTaken(agentId)
+      }
       yield* signals.everyAgent
       yield* signals.outbox
       return pending.agentTokens.size
     })
-
-  const unknown = ({ message }: { readonly message: string }) =>
-    new RotationFailed({ problem: "unfinished", reason: message })
 
   const settle = (pending: PendingCredentials) =>
     Effect.gen(function*() {
@@ -91,8 +95,9 @@ export const make = Effect.gen(function*() {
       )
     }).pipe(
       Effect.catchTag("CrossfireUnavailable", unknown),
-      Effect.tapErrorTag("RotationFailed", ({ problem }) =>
-        problem === "unfinished" ? unfinished.offer(undefined) : Effect.void)
+      Effect.tapError((failed) =>
+        failed._tag === "StoreFailed" || failed.problem === "unfinished" ? unfinished.offer(undefined) : Effect.void
+      )
     )
 
   /** Once it was sent it is seen through to what is known of it, whoever goes away meanwhile. */

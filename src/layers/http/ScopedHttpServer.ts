@@ -45,7 +45,9 @@ export const serve = (
 ): Effect.Effect<number, ListenFailed, Scope.Scope> =>
   Effect.gen(function*() {
     if ("socketPath" in where && Buffer.byteLength(where.socketPath) > maxSocketPathBytes) {
-      return yield* new ListenFailed({ reason: `the socket's path is longer than ${maxSocketPathBytes} bytes` })
+      return yield* new ListenFailed({
+        reason: `its path is longer than ${maxSocketPathBytes} bytes; use a folder with a shorter one`
+      })
     }
     const server = yield* Effect.acquireRelease(
       Effect.sync(() => {

@@ -11,6 +11,7 @@ import * as SqliteOutbox from "../../../src/layers/fleetd/sqlite/SqliteOutbox.ts
 import * as SqliteRegistry from "../../../src/layers/fleetd/sqlite/SqliteRegistry.ts"
 import { CredentialRotation } from "../../../src/services/CredentialRotation.ts"
 import { CredentialRefused, CrossfireUnavailable, RotationRefused } from "../../../src/services/CrossfireClient.ts"
+import { StoreFailed } from "../../../src/services/Database.ts"
 import { FleetRegistry } from "../../../src/services/FleetRegistry.ts"
 import { Lease, type LeaseState } from "../../../src/services/Lease.ts"
 import * as FakeClient from "../../support/FakeClient.ts"
@@ -58,11 +59,24 @@ const root = Effect.gen(function*() {
   yield* inRegistry(Effect.flatMap(FleetRegistry, (registry) => registry.introduce(smallFleet())))
   let current: Effect.Effect<Redacted.Redacted> = Effect.dieMessage("no life")
   const server = crossfire(Effect.suspend(() => current))
+  const disk = { full: false }
+  const onDisk = Layer.effect(
+    FleetRegistry,
+    Effect.map(FleetRegistry, (registry) =>
+      FleetRegistry.of({
+        ...registry,
+        promoteCredentials: Effect.suspend(() =>
+          disk.full
+            ? Effect.fail(new StoreFailed({ database: "fleetd", reason: "full" }))
+            : registry.promoteCredentials
+        )
+      }))
+  ).pipe(Layer.provideMerge(stores))
   const start = (lease: LeaseState) =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const layer = LeasedRotation.layer.pipe(
-        Layer.provideMerge(stores),
+        Layer.provideMerge(onDisk),
         Layer.provideMerge(MemorySignals.layer),
         Layer.provide(Layer.mock(Lease, { state: Effect.succeed(lease), changes: Stream.make(lease) })),
         Layer.provide(server.layer)
@@ -81,7 +95,7 @@ const root = Effect.gen(function*() {
       expect(hashOf(yield* registry.agentToken(editor))).toBe(server.state.agents.get(editor))
       expect(Option.isNone(yield* registry.pendingCredentials)).toBe(true)
     })
-  return { start, server: server.state, agreed }
+  return { start, server: server.state, agreed, disk }
 })
 
 /** Lets the daemon read its file, which takes real time, between steps of the test's clock. */
@@ -204,4 +218,18 @@ it.scoped("[A12] revoked over an unfinished rotation: the lease cannot be had, t
     yield* pass
     expect(Option.isNone(yield* second.registry.pendingCredentials)).toBe(true)
     yield* second.stop
+  }))
+
+it.scoped("[A12] [O-02] taken by crossfire and not kept for a full disk: it goes on by itself once there is space", () =>
+  Effect.gen(function*() {
+    const { agreed, disk, start } = yield* root
+    const { registry, rotate, stop } = yield* start(held)
+    yield* pass
+    disk.full = true
+    expect(yield* Effect.flip(rotate)).toMatchObject({ _tag: "RotationFailed", problem: "unfinished" })
+    yield* pass
+    disk.full = false
+    yield* pass
+    yield* agreed(registry)
+    yield* stop
   }))
