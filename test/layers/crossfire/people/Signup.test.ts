@@ -144,6 +144,7 @@ it.scopedLive(
       const opened = yield* homeserver.pid
       expect(opened).not.toBe(pid)
       expect((yield* client.register("cy", password, null)).status).toBe(200)
+      const begunWhileOpen = yield* client.begin("ed", password)
       // As the next start of a crossfire that was killed here would begin.
       const gate = Effect.map(storedPolicy, registrationGate).pipe(Effect.provideService(CrossfireDb, db))
       expect(yield* gate).toBe("none")
@@ -153,6 +154,22 @@ it.scopedLive(
       expect(yield* signup.policy).toBe("invite")
       expect(yield* gate).toBe("token")
       expect((yield* client.register("di", password, null)).status).toBe(401)
+      // Begun while it was open is not finished under the new rule.
+      expect((yield* client.finish(begunWhileOpen, "ed", password)).status).toBe(401)
+
+      // Revoked while somebody registers: it ends there, also after they gave the token.
+      const [late, early] = [yield* invitations.make(operator, asked), yield* invitations.make(operator, asked)]
+      const lateSession = yield* client.begin("fay", password)
+      const earlySession = yield* client.begin("gus", password)
+      yield* client.giveToken(earlySession, early.token, "gus", password)
+      yield* invitations.revoke(operator, late.invitation.invitationId)
+      const revoked = yield* Effect.either(invitations.revoke(operator, early.invitation.invitationId))
+      expect((yield* client.complete(lateSession, late.token, "fay", password)).status).toBe(401)
+      const gus = yield* client.finish(earlySession, "gus", password)
+      expect([revoked._tag, gus.status]).toStrictEqual(["Right", 401])
+      expect((yield* client.finish(earlySession, "gus", password)).status).toBe(401)
+      const free = yield* invitations.make(operator, asked)
+      expect((yield* client.register("gus", password, free.token)).status).toBe(200)
     }),
   60_000
 )

@@ -87,6 +87,8 @@ export const registrations = (baseUrl: string) =>
     return {
       begin,
       complete,
+      giveToken,
+      finish,
       /** As Element does it: begins, gives the token where one is asked for, and finishes. */
       register: (username: string, password: string, token: string | null) =>
         Effect.gen(function*() {
