@@ -8,6 +8,8 @@ export const dataOption = Options.directory("data").pipe(
 )
 
 const refusals = new Set([
+  "AccountNameInvalid",
+  "AlreadyInitialized",
   "NotAllowed",
   "NotFound",
   "LastAdministrator",

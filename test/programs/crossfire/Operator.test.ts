@@ -106,7 +106,7 @@ it.scopedLive(
       expect(peopleIn(data)).toStrictEqual([{ user_id: "@alice:localhost", role: "administrator" }])
 
       const again = yield* crossfire("init", "--admin", "eve", "--data", data)
-      expect([again.code, again.stdout]).toStrictEqual([1, ""])
+      expect([again.code, again.stdout]).toStrictEqual([4, ""])
       expect(again.stderr).toContain("is there already and was not changed")
       const early = yield* crossfire("invite", "--data", data, "--json")
       expect([early.code, early.stdout]).toStrictEqual([3, ""])

@@ -46,7 +46,9 @@ it.scopedLive(
       expect(statSync(data).mode & 0o777).toBe(0o700)
       expect(statSync(join(data, "crossfire.toml")).mode & 0o777).toBe(0o600)
       const again = yield* crossfire("init", "--admin", "ann", "--data", data)
-      expect(again).toMatchObject({ code: 1, stdout: "" })
+      expect(again).toMatchObject({ code: 4, stdout: "" })
+      const unfit = yield* crossfire("init", "--admin", "cf-ann", "--data", join(data, "other"))
+      expect(unfit).toMatchObject({ code: 4, stdout: "" })
       expect(again.stderr).toContain("is there already and was not changed")
 
       const own = join(yield* folder, "own")
