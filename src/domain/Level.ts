@@ -14,7 +14,15 @@ export class LevelRoom extends Schema.Class<LevelRoom>("LevelRoom")({
   /** Where forward reading starts: stored when permission and membership first both held. */
   boundary: StreamToken,
   /** Rises with every event decided in the room; unread records are known while it is above what was finished. */
-  latest: Schema.Int
+  latest: Schema.Int,
+  /** Reading the room on has stopped at a page that cannot be taken; the event is named where its ID could be read. */
+  stopped: Schema.optionalWith(
+    Schema.NullOr(Schema.Struct({
+      reason: Schema.Literal("too-large", "malformed", "not-advancing"),
+      eventId: Schema.NullOr(Schema.String)
+    })),
+    { default: () => null }
+  )
 }) {}
 
 export class Level extends Schema.Class<Level>("Level")({

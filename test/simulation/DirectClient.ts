@@ -128,6 +128,7 @@ export const make = <L extends Life>(
         Effect.catchTags({
           StoreFailed: stored("page"),
           HomeserverDown: stored("page"),
+          ServerBusy: stored("page"),
           NotAllowed: (refused) => Effect.fail(new ReadRefused({ reason: refused.message })),
           PageUnusable: (failed) => Effect.fail(new RoomPageFailed({ reason: failed.reason }))
         })

@@ -132,7 +132,7 @@ export class HomeserverDown extends Schema.TaggedError<HomeserverDown>()(
   }
 }
 
-/** crossfire's own database refused (full disk, for example): nothing was changed. */
+/** crossfire's own database refused (full disk, for example), or too much waits already: nothing was changed. */
 export class ServerBusy extends Schema.TaggedError<ServerBusy>()(
   "ServerBusy",
   { reason: Schema.String },
@@ -146,11 +146,15 @@ export class ServerBusy extends Schema.TaggedError<ServerBusy>()(
 /** A page of the room cannot be taken (over the bound, malformed, not advancing). Other rooms are not concerned. */
 export class PageUnusable extends Schema.TaggedError<PageUnusable>()(
   "PageUnusable",
-  { reason: Schema.Literal("too-large", "malformed", "not-advancing") },
+  {
+    reason: Schema.Literal("too-large", "malformed", "not-advancing"),
+    /** The event that it fails by, where its ID could be read. */
+    eventId: Schema.optionalWith(Schema.NullOr(Schema.String.pipe(Schema.maxLength(255))), { default: () => null })
+  },
   HttpApiSchema.annotations({ status: 422 })
 ) {
   override get message(): string {
-    return `The page cannot be used: ${this.reason}`
+    return `The page cannot be used: ${this.reason}${this.eventId === null ? "" : ` (event ${this.eventId})`}`
   }
 }
 

@@ -1,7 +1,7 @@
 // `Levels` computed from the stores at every asking. Nothing of a level is cached: what is stored is the truth.
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { OpenWake, selects } from "../../domain/Decision.ts"
-import type { AgentId, FleetId } from "../../domain/Ids.ts"
+import { type AgentId, type FleetId, type RoomId, UserId } from "../../domain/Ids.ts"
 import { Level, LevelRoom } from "../../domain/Level.ts"
 import { RegisteredName } from "../../domain/Roster.ts"
 import { CrossfireDb } from "../../services/Database.ts"
@@ -12,6 +12,7 @@ import { Agents } from "../../services/store/Agents.ts"
 import { Decisions, type OpenDecision } from "../../services/store/Decisions.ts"
 import { Participations, type Standing, takesPart } from "../../services/store/Participations.ts"
 import { Rooms } from "../../services/store/Rooms.ts"
+import { type ReadingFailure, SweepPositions } from "../../services/store/SweepPositions.ts"
 import { WakePolicies } from "../../services/WakePolicies.ts"
 import * as Senders from "./Senders.ts"
 
@@ -24,10 +25,14 @@ export const maxLevelRedactions = 1_000
 
 const decodeAuthority = Schema.decodeUnknown(Schema.Array(Schema.Struct({
   name: RegisteredName,
+  user_id: UserId,
   authority_revision: Schema.Int,
   retired_at: Schema.NullOr(Schema.Int)
 })))
 const decodeAcknowledged = Schema.decodeUnknown(Schema.Array(Schema.Struct({ redaction_number: Schema.Int })))
+
+const stoppedBy = (failure: ReadingFailure | undefined): LevelRoom["stopped"] =>
+  failure === undefined ? null : { reason: failure.reason, eventId: failure.eventId }
 
 export const make = Effect.gen(function*() {
   const { sql, transaction } = yield* CrossfireDb
@@ -35,6 +40,7 @@ export const make = Effect.gen(function*() {
   const decisions = yield* Decisions
   const participations = yield* Participations
   const rooms = yield* Rooms
+  const positions = yield* SweepPositions
   const policies = yield* WakePolicies
   const changes = yield* LevelChanges
   const { incarnation } = yield* Instance
@@ -65,7 +71,20 @@ export const make = Effect.gen(function*() {
       )
     })
 
-  const levelRooms = (standings: ReadonlyArray<Standing>) =>
+  /** By room: what stops the agent's own reader there, or the one that reads for it. */
+  const stops = (user: UserId) =>
+    Effect.gen(function*() {
+      const found = new Map<RoomId, ReadingFailure>()
+      for (const failure of yield* positions.failures) {
+        const own = failure.reader === user
+        const apart = !own && failure.reader === "" &&
+          (yield* positions.of(failure.roomId)).some(({ reader }) => reader === user)
+        if (own || (failure.reader === "" && !apart)) found.set(failure.roomId, failure)
+      }
+      return found
+    })
+
+  const levelRooms = (standings: ReadonlyArray<Standing>, stopped: ReadonlyMap<RoomId, ReadingFailure>) =>
     Effect.forEach(
       standings.filter(takesPart),
       (standing) =>
@@ -76,7 +95,8 @@ export const make = Effect.gen(function*() {
               name: Option.match(room, { onNone: () => null, onSome: (known) => known.name }),
               isDirect: Option.exists(room, (known) => known.isDirect),
               boundary: standing.boundary,
-              latest: standing.latest
+              latest: standing.latest,
+              stopped: stoppedBy(stopped.get(standing.roomId))
             })
           ])
     ).pipe(Effect.map((found) => found.flat()))
@@ -84,7 +104,7 @@ export const make = Effect.gen(function*() {
   const of = (agentId: AgentId) =>
     transaction(Effect.gen(function*() {
       const [agent] = yield* decodeAuthority(
-        yield* sql`SELECT name, authority_revision, retired_at FROM agent WHERE agent_id = ${agentId}`
+        yield* sql`SELECT name, user_id, authority_revision, retired_at FROM agent WHERE agent_id = ${agentId}`
       )
       if (agent === undefined) return yield* Effect.dieMessage(`no agent ${agentId}`)
       const [acknowledged] = yield* decodeAcknowledged(
@@ -100,7 +120,7 @@ export const make = Effect.gen(function*() {
         number: yield* changes.numberOf(agentId),
         authorityRevision: agent.authority_revision,
         wakes,
-        rooms: yield* levelRooms(standings),
+        rooms: yield* levelRooms(standings, yield* stops(agent.user_id)),
         redactions: yield* decisions.redactions(agentId, acknowledged?.redaction_number ?? 0, maxLevelRedactions)
       })
     }))

@@ -1,9 +1,21 @@
 // What people are told about rooms that agents or the bot cannot take part in: each thing once, by the bot.
 import { Effect } from "effect"
+import { createHash } from "node:crypto"
 import type { RoomId, UserId } from "../../domain/Ids.ts"
 import { Outbound } from "../../services/Outbound.ts"
 import type { Agent } from "../../services/store/Agents.ts"
 import { Participations } from "../../services/store/Participations.ts"
+import type { ReadingFailure } from "../../services/store/SweepPositions.ts"
+import { maxEventBytes } from "./BoundedPage.ts"
+
+const stopReasons: Readonly<Record<ReadingFailure["reason"], string>> = {
+  "too-large": `the next event there is larger than ${maxEventBytes / 1024 / 1024} MiB.`,
+  malformed: "the homeserver's answer there is not what an event looks like.",
+  "not-advancing": "the homeserver's answer there leads back to where it began."
+}
+
+/** An ID that comes from an answer which is not trusted, within backticks on one line. */
+const code = (id: string): string => id.replace(/[^!-_a-~]/gu, "?")
 
 export const make = Effect.gen(function*() {
   const outbound = yield* Outbound
@@ -52,6 +64,18 @@ export const make = Effect.gen(function*() {
                 `the new one, invite \`${agent.userId}\` there.`
             ), { discard: true })
       ),
+    /** Reading stopped at a page that cannot be taken. Told once for each place. */
+    stopped: (agents: ReadonlyArray<Agent>, roomId: RoomId, failure: ReadingFailure, place: string) =>
+      Effect.forEach(agents, (agent) =>
+        tell(
+          agent,
+          roomId,
+          `stopped:${createHash("sha256").update(failure.eventId ?? place).digest("hex").slice(0, 32)}`,
+          `\`${agent.name}\` gets nothing new of the room \`${roomId}\`: ${stopReasons[failure.reason]}${
+            failure.eventId === null ? "" : ` The event is \`${code(failure.eventId)}\`.`
+          } Nothing is left out: reading is tried again at this place, and goes on where it can be read. The other rooms ` +
+            "are not concerned."
+        ), { discard: true }),
     held: (agent: Agent, roomId: RoomId, inviter: UserId) =>
       tell(
         agent,

@@ -11,6 +11,10 @@ const stateTypes = ["m.room.name", "m.room.history_visibility", "m.room.encrypti
 export const changesRoom = (event: MatrixEvent): boolean =>
   event.state_key === "" && stateTypes.some((type) => type === event.type)
 
+/** Whoever was not there, or came later, may see another part of the history from here on. */
+export const changesVisibility = (event: MatrixEvent): boolean =>
+  event.state_key === "" && event.type === "m.room.history_visibility"
+
 /** The room was upgraded: from here on people are in another one. */
 export const replacesRoom = (event: MatrixEvent): boolean => event.type === "m.room.tombstone" && event.state_key === ""
 

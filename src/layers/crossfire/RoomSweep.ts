@@ -7,10 +7,10 @@ import { botUser } from "../../domain/SystemUsers.ts"
 import { CrossfireDb } from "../../services/Database.ts"
 import { Instance } from "../../services/Instance.ts"
 import { LevelChanges } from "../../services/LevelChanges.ts"
-import { Matrix } from "../../services/Matrix.ts"
+import { Matrix, type PageFailed } from "../../services/Matrix.ts"
 import { RoomSweep } from "../../services/RoomSweep.ts"
 import { BotRooms } from "../../services/store/BotRooms.ts"
-import { Participations } from "../../services/store/Participations.ts"
+import { Participations, takesPart } from "../../services/store/Participations.ts"
 import { Rooms } from "../../services/store/Rooms.ts"
 import { type ReaderName, SweepPositions } from "../../services/store/SweepPositions.ts"
 import * as BotMessages from "./BotMessages.ts"
@@ -18,11 +18,14 @@ import * as BoundedPage from "./BoundedPage.ts"
 import * as KeyedLock from "./KeyedLock.ts"
 import * as OwnerNotices from "./OwnerNotices.ts"
 import * as PageDecisions from "./PageDecisions.ts"
+import * as PageSlots from "./PageSlots.ts"
 import * as RoomState from "./RoomState.ts"
 import * as SweepWindows from "./SweepWindows.ts"
 
 /** Events of one page; with each, the reader's place moves once. */
 export const sweepPageEvents = 100
+/** Pages that are read at the same time for all sweeps together, those that an agent's page waits for included. */
+export const sweepPagesAtOnce = 4
 
 const departure = (event: MatrixEvent): "left" | "banned" | null => {
   const becomes = membership(event)
@@ -49,6 +52,7 @@ export const make = Effect.gen(function*() {
   const botMessages = yield* BotMessages.make
   const bot = botUser((yield* Instance).serverName)
   const lock = KeyedLock.make<RoomId>()
+  const slots = PageSlots.make(sweepPagesAtOnce)
 
   /** The reader was refused: is it still in the room? If not, that is noted and the others read on without it. */
   const gone = (roomId: RoomId, window: SweepWindows.SweepWindow) =>
@@ -99,20 +103,43 @@ export const make = Effect.gen(function*() {
       )
       : Effect.succeed(null)
 
-  /** Reads and decides one page; answers who has to read apart first, in which case it decided nothing. */
-  const readPage = (roomId: RoomId, window: SweepWindows.SweepWindow) =>
+  /**
+   * Kept with the reader's place, for the levels. The owners hear of an event over the bound at once, of the rest when it
+   * comes again: an answer may be spoilt on its way.
+   */
+  const stopped = (roomId: RoomId, window: SweepWindows.SweepWindow, failed: PageFailed) =>
     Effect.gen(function*() {
-      const page = yield* BoundedPage.read({
-        as: window.as,
-        roomId,
-        from: window.reader.position,
-        to: window.to,
-        direction: "forward",
-        limit: sweepPageEvents
-      }).pipe(Effect.provideService(Matrix, matrix))
+      const { again } = yield* positions.fail(roomId, window.reader, failed)
+      if (window.as === bot) return
+      const members = (yield* windows.covered(roomId, window.reader)).filter(({ standing }) => takesPart(standing))
+        .map(({ agent }) => agent)
+      if (!again) yield* changes.raise(members.map(({ agentId }) => agentId))
+      if (again || failed.reason === "too-large") {
+        yield* notices.stopped(members, roomId, failed, `forward ${window.reader.position}`)
+      }
+    })
+
+  /** Reads and decides one page; answers who has to read apart first, in which case it decided nothing, and the limit. */
+  const readPage = (roomId: RoomId, window: SweepWindows.SweepWindow, limit: number) =>
+    Effect.gen(function*() {
+      const page = yield* slots.within(
+        BoundedPage.read({
+          as: window.as,
+          roomId,
+          from: window.reader.position,
+          to: window.to,
+          direction: "forward",
+          limit
+        }).pipe(Effect.provideService(Matrix, matrix))
+      )
       const apart = yield* setApart(roomId, window, page.events)
-      if (apart.length > 0) return apart
+      if (apart.length > 0) return { apart, limit }
       const room = yield* roomState(roomId, window, page.events)
+      // Before anything on the page is decided: whoever shares a page looks at this afterwards.
+      if (page.events.some(RoomState.changesVisibility)) yield* rooms.notAlwaysShared(roomId)
+      const wasStopped = (yield* positions.failures).some((failure) =>
+        failure.roomId === roomId && failure.reader === window.reader.reader
+      )
       if (window.as === bot) yield* botMessages.handle(roomId, page.events)
       const departed = yield* departedReader(roomId, window, page.events)
       yield* decisions.page(
@@ -121,9 +148,13 @@ export const make = Effect.gen(function*() {
           // What came afterwards is read when it returns: some homeservers show it even to those who left.
           : { roomId, events: departed.events, reader: window.reader, room, departed: departed.membership }
       )
+      if (wasStopped) {
+        const members = yield* windows.covered(roomId, window.reader)
+        yield* changes.raise(members.map(({ agent }) => agent.agentId))
+      }
       if (room?.encrypted === true) yield* notices.encryptedLater(roomId)
       if (page.events.some(RoomState.replacesRoom)) yield* notices.upgraded(roomId)
-      return []
+      return { apart, limit: page.limit }
     })
 
   const sweep = (roomId: RoomId) =>
@@ -133,17 +164,22 @@ export const make = Effect.gen(function*() {
       const readers: Set<ReaderName> = yield* windows.begin(roomId)
       // Taken after the readers were listed, so it stands at or after each of their places.
       const boundary = yield* matrix.boundary
+      let limit = sweepPageEvents
       for (;;) {
         const window = yield* windows.next(roomId, boundary, readers)
         if (Option.isNone(window)) break
-        const apart = yield* readPage(roomId, window.value).pipe(
+        const read = yield* readPage(roomId, window.value, limit).pipe(
           Effect.catchTag("MatrixRefused", (refused) =>
             Effect.flatMap(gone(roomId, window.value), (left) =>
-              left ? Effect.succeed([]) : Effect.fail(refused)))
+              left ? Effect.succeed({ apart: [], limit }) : Effect.fail(refused))),
+          Effect.tapErrorTag("PageFailed", (failed) =>
+            stopped(roomId, window.value, failed))
         )
-        for (const user of apart) {
+        for (const user of read.apart) {
           readers.add(user)
         }
+        // Where pages had to be smaller, the next one begins near that: most of what is too large is read for nothing.
+        limit = Math.min(sweepPageEvents, read.limit * 2)
       }
       yield* windows.merge(roomId, boundary)
       if (room.value.dirty > 0) {

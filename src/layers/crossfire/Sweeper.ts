@@ -1,11 +1,11 @@
 // Keeps every room read and every invitation answered: announced ones at once, all of them at start, after an outage of
 // the homeserver, and on a timer. It decides nothing itself. Nobody calls it.
-import { Duration, Effect, Layer } from "effect"
+import { Duration, Effect, Layer, Random } from "effect"
 import type { StreamToken, UserId } from "../../domain/Ids.ts"
 import { botUser } from "../../domain/SystemUsers.ts"
 import { HomeserverHealth } from "../../services/HomeserverHealth.ts"
 import { Instance } from "../../services/Instance.ts"
-import { Matrix } from "../../services/Matrix.ts"
+import { type HomeserverBusy, Matrix } from "../../services/Matrix.ts"
 import { Participation } from "../../services/Participation.ts"
 import { RoomSweep } from "../../services/RoomSweep.ts"
 import { Agents } from "../../services/store/Agents.ts"
@@ -18,6 +18,13 @@ export const sweepConcurrency = 4
 export const roundPeriodMillis = 60_000
 const firstRetryMillis = 1_000
 const maxRetryMillis = 60_000
+/** A homeserver that asks to wait is asked again so much later at most than it said. */
+const maxSpreadMillis = 2_000
+
+/** The wait that the homeserver asked for, five minutes at most; 0 for any other error. */
+const askedWaitMillis = (error: { readonly _tag: string } | HomeserverBusy): number =>
+  "retryAfterMillis" in error ? error.retryAfterMillis : 0
+
 export const make = Effect.gen(function*() {
   const matrix = yield* Matrix
   const health = yield* HomeserverHealth
@@ -39,13 +46,15 @@ export const make = Effect.gen(function*() {
   const allUsers = Effect.flatMap(agents.all, (known) => queue.users([bot, ...known.map((agent) => agent.userId)]))
 
   /** Looked at again later; a key waits at most once, since its work is over before it is put back. */
-  const later = (key: string, again: Effect.Effect<void>) =>
-    Effect.suspend(() => {
+  const later = (key: string, again: Effect.Effect<void>, askedMillis = 0) =>
+    Effect.gen(function*() {
       const count = (failures.get(key) ?? 0) + 1
       failures.set(key, count)
       settled = null
-      const delay = Duration.millis(Math.min(maxRetryMillis, firstRetryMillis * 2 ** (count - 1)))
-      return Effect.asVoid(Effect.forkIn(Effect.delay(again, delay), scope))
+      const delay = Math.min(maxRetryMillis, firstRetryMillis * 2 ** (count - 1))
+      // What the homeserver asks for is the least; not all rooms come back at the same moment.
+      const spread = askedMillis === 0 ? 0 : yield* Random.nextIntBetween(0, maxSpreadMillis)
+      yield* Effect.forkIn(Effect.delay(again, Duration.millis(Math.max(delay, askedMillis + spread))), scope)
     })
 
   /** One failure stops nothing else. What is logged has no text of anyone. */
@@ -63,7 +72,7 @@ export const make = Effect.gen(function*() {
           `${what} failed and is tried again`
         ).pipe(
           Effect.annotateLogs({ key, error: error._tag }),
-          Effect.zipRight(later(key, again))
+          Effect.zipRight(later(key, again, askedWaitMillis(error)))
         )
       ),
       Effect.catchAllDefect((defect) =>

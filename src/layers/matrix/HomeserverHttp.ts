@@ -4,7 +4,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Agent } from "@effect/platform-node/Undici"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import { Effect, Option, Schema, type Scope, Stream } from "effect"
+import { Duration, Effect, Option, Schema, type Scope, Stream } from "effect"
 import { HomeserverBusy, HomeserverUnavailable, type MatrixError, MatrixRefused } from "../../services/Matrix.ts"
 
 /** How long an exchange may take, its answer's last byte included. */
@@ -16,6 +16,9 @@ const smallAnswerBytes = 16 * 1024 * 1024
 
 /** Sockets to one homeserver; more requests than these wait for one, within their own deadline. */
 const maxConnections = 64
+/** What is shown of the beginning of an answer that is cut off, and how long it is waited for where nothing else is. */
+const maxHeadBytes = 128 * 1024
+const headDeadlineSeconds = 2
 /** A 429 that names no time, and the longest that is believed. */
 const defaultRetryMillis = 5_000
 const maxRetryMillis = 300_000
@@ -49,11 +52,73 @@ export class AnswerTooLarge extends Schema.TaggedError<AnswerTooLarge>()("Answer
 export interface HomeserverHttp {
   /** For answers that are small by nature: one over 16 MiB is no usable answer. */
   readonly exchange: (exchange: Exchange) => Effect.Effect<Answer, HomeserverUnavailable>
+  /** `cut` is shown the beginning of an answer that is over the bound, where any of it was read. */
   readonly exchangeWithin: (
     maxBytes: number,
-    exchange: Exchange
+    exchange: Exchange,
+    cut?: (head: Uint8Array) => void
   ) => Effect.Effect<Answer, HomeserverUnavailable | AnswerTooLarge>
 }
+
+/** Text over the same memory: `Buffer.from` of bytes would copy them first. */
+export const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
+
+interface Body {
+  readonly add: (chunk: Uint8Array) => void
+  /** The beginning. The body is not used any more. */
+  readonly head: () => Uint8Array
+  readonly whole: () => Uint8Array
+}
+
+/** Into memory of the announced length, so that nothing is held twice. */
+const announcedBody = (length: number): Body => {
+  const body = Buffer.allocUnsafe(length)
+  let filled = 0
+  return {
+    add: (chunk) => {
+      body.set(chunk.subarray(0, length - filled), filled)
+      filled = Math.min(length, filled + chunk.length)
+    },
+    head: () => body.subarray(0, Math.min(filled, maxHeadBytes)),
+    whole: () => body.subarray(0, filled)
+  }
+}
+
+const chunkedBody = (): Body => {
+  const chunks: Array<Uint8Array> = []
+  return {
+    add: (chunk) => void chunks.push(chunk),
+    head: () => Buffer.concat(chunks, Math.min(maxHeadBytes, chunks.reduce((sum, chunk) => sum + chunk.length, 0))),
+    whole: () => Buffer.concat(chunks.splice(0))
+  }
+}
+
+const announcedBytes = (header: string | undefined): number | null => {
+  const length = header === undefined ? null : Number(header)
+  return length !== null && Number.isSafeInteger(length) && length >= 0 ? length : null
+}
+
+/** Whether the stream ended within the bound; else the rest is not read, and `cut` is shown the beginning. */
+const take = <E>(
+  stream: Stream.Stream<Uint8Array, E>,
+  body: Body,
+  maxBytes: number,
+  cut: (head: Uint8Array) => void
+): Effect.Effect<boolean, E> =>
+  Effect.suspend(() => {
+    let bytes = 0
+    return Stream.runForEachWhile(stream, (chunk) =>
+      Effect.sync(() => {
+        bytes += chunk.length
+        body.add(chunk)
+        return bytes <= maxBytes
+      })).pipe(Effect.map(() => {
+        if (bytes <= maxBytes) return true
+        cut(body.head())
+        return false
+      }))
+  })
 
 /** Its sockets close with the scope. */
 export const make: Effect.Effect<HomeserverHttp, never, Scope.Scope> = Effect.gen(function*() {
@@ -67,7 +132,7 @@ export const make: Effect.Effect<HomeserverHttp, never, Scope.Scope> = Effect.ge
     HttpClient.withTracerPropagation(false)
   )
 
-  const exchangeWithin: HomeserverHttp["exchangeWithin"] = (maxBytes, asked) => {
+  const exchangeWithin: HomeserverHttp["exchangeWithin"] = (maxBytes, asked, cut) => {
     const { operation } = asked
     const tooLarge = new AnswerTooLarge({ operation, limitBytes: maxBytes })
     const unavailable = new HomeserverUnavailable({ operation, status: null })
@@ -77,16 +142,19 @@ export const make: Effect.Effect<HomeserverHttp, never, Scope.Scope> = Effect.ge
       : HttpClientRequest.bodyUint8Array(bare, asked.body, asked.headers?.["content-type"])
     return Effect.gen(function*() {
       const response = yield* client.execute(request)
-      const announced = Number(response.headers["content-length"] ?? 0)
-      if (announced > maxBytes) return yield* tooLarge
-      const chunks: Array<Uint8Array> = []
-      let bytes = 0
-      yield* Stream.runForEach(response.stream, (chunk) => {
-        bytes += chunk.length
-        chunks.push(chunk)
-        return bytes > maxBytes ? Effect.fail(tooLarge) : Effect.void
-      })
-      return { status: response.status, headers: response.headers, body: Buffer.concat(chunks, bytes) }
+      const announced = announcedBytes(response.headers["content-length"])
+      if (announced !== null && announced > maxBytes) {
+        if (cut !== undefined) {
+          yield* take(response.stream, chunkedBody(), Math.min(maxHeadBytes, maxBytes), cut).pipe(
+            Effect.timeout(Duration.seconds(headDeadlineSeconds)),
+            Effect.ignore
+          )
+        }
+        return yield* tooLarge
+      }
+      const body = announced === null ? chunkedBody() : announcedBody(announced)
+      if (!(yield* take(response.stream, body, maxBytes, cut ?? (() => {})))) return yield* tooLarge
+      return { status: response.status, headers: response.headers, body: body.whole() }
     }).pipe(
       Effect.scoped,
       Effect.catchTags({
@@ -124,7 +192,7 @@ const retryAfterMillis = (told: unknown, header: string | undefined): number => 
 export const failureOf = (operation: string, answer: Answer): MatrixError | null => {
   const { status } = answer
   if (status >= 200 && status < 300) return null
-  const refusal = Option.getOrNull(readRefusal(Buffer.from(answer.body).toString("utf8")))
+  const refusal = Option.getOrNull(readRefusal(textOf(answer.body)))
   if (status === 429) {
     const millis = retryAfterMillis(refusal?.retry_after_ms, answer.headers["retry-after"])
     return new HomeserverBusy({ operation, retryAfterMillis: millis })
@@ -142,7 +210,7 @@ export const decodeAnswer = <A, I>(operation: string, schema: Schema.Schema<A, I
   return (answer: Answer): Effect.Effect<A, MatrixError> => {
     const failure = failureOf(operation, answer)
     if (failure !== null) return Effect.fail(failure)
-    return decode(Buffer.from(answer.body).toString("utf8")).pipe(
+    return decode(textOf(answer.body)).pipe(
       Effect.mapError(() => new HomeserverUnavailable({ operation, status: answer.status }))
     )
   }

@@ -9,7 +9,8 @@ import {
   PageFailed,
   type PageRequest
 } from "../../services/Matrix.ts"
-import { failureOf, type HomeserverHttp } from "./HomeserverHttp.ts"
+import * as FirstEventId from "./FirstEventId.ts"
+import { failureOf, type HomeserverHttp, textOf } from "./HomeserverHttp.ts"
 import type { Masquerade } from "./Masquerade.ts"
 
 const RawPage = Schema.parseJson(Schema.Struct({
@@ -20,9 +21,12 @@ const decodePage = Schema.decodeUnknownEither(RawPage)
 const decodeEvent = Schema.decodeUnknownEither(MatrixEvent)
 const decodeId = Schema.decodeUnknownEither(Schema.Struct({ event_id: Schema.String }))
 
-/** An unreadable event's ID for the error, where it has one; cut, since its shape is not trusted. */
+/** An unreadable event's ID for the error, where it has one; cut and on one line, since its shape is not trusted. */
 const idOf = (raw: unknown): string | null =>
-  Either.match(decodeId(raw), { onLeft: () => null, onRight: ({ event_id }) => event_id.slice(0, 255).toWellFormed() })
+  Either.match(decodeId(raw), {
+    onLeft: () => null,
+    onRight: ({ event_id }) => event_id.slice(0, 255).replace(/[^!-~]/gu, "?")
+  })
 
 const isJson = (contentType: string | undefined): boolean => contentType?.startsWith("application/json") ?? false
 
@@ -33,7 +37,7 @@ const isJson = (contentType: string | undefined): boolean => contentType?.starts
 export const decode = (request: PageRequest, bytes: Uint8Array): Either.Either<Page, PageFailed> => {
   const failed = (reason: PageFailed["reason"], eventId: string | null) =>
     Either.left(new PageFailed({ roomId: request.roomId, reason, limit: request.limit, eventId }))
-  const raw = decodePage(Buffer.from(bytes).toString("utf8"))
+  const raw = decodePage(textOf(bytes))
   if (Either.isLeft(raw)) return failed("malformed", null)
   const events: Array<MatrixEvent> = []
   for (const each of raw.right.chunk) {
@@ -61,9 +65,16 @@ export const read = (
     ...request.to === null ? {} : { to: request.to }
   }
   const path = ["_matrix", "client", "v3", "rooms", request.roomId, "messages"]
+  // Among several events nobody can say which one is too large.
+  let eventId: string | null = null
+  const named = request.limit === 1
+    ? (head: Uint8Array) => {
+      eventId = FirstEventId.find(head)
+    }
+    : undefined
   return masquerade.get(operation, request.as, path, query, (exchange) =>
     Effect.gen(function*() {
-      const answer = yield* http.exchangeWithin(request.maxBytes, exchange)
+      const answer = yield* http.exchangeWithin(request.maxBytes, exchange, named)
       const failure = failureOf(operation, answer)
       if (failure !== null) return yield* failure
       // A proxy's page in HTML is no word of the homeserver about this room.
@@ -74,7 +85,7 @@ export const read = (
     })).pipe(
       Effect.catchTag("AnswerTooLarge", () =>
         Effect.fail(
-          new PageFailed({ roomId: request.roomId, reason: "too-large", limit: request.limit, eventId: null })
+          new PageFailed({ roomId: request.roomId, reason: "too-large", limit: request.limit, eventId })
         ))
     )
 }

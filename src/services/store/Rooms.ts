@@ -15,11 +15,15 @@ export interface Room extends RoomInfo {
   readonly roomId: RoomId
   /** Announcements since the last finished sweep. */
   readonly dirty: number
+  /** Its history was shared or world-readable ever since it is known here. */
+  readonly alwaysShared: boolean
 }
 
 /** History that every member sees whole, so that one member may read for all. */
-export const isShared = (room: RoomInfo): boolean =>
-  room.visibility === "shared" || room.visibility === "world_readable"
+export const isSharedVisibility = (visibility: string): boolean =>
+  visibility === "shared" || visibility === "world_readable"
+
+export const isShared = (room: RoomInfo): boolean => isSharedVisibility(room.visibility)
 
 export class Rooms extends Context.Tag("crossfire/services/store/Rooms")<
   Rooms,
@@ -29,6 +33,8 @@ export class Rooms extends Context.Tag("crossfire/services/store/Rooms")<
     readonly all: Effect.Effect<ReadonlyArray<Room>, StoreFailed>
     /** Makes the room known, or brings what is kept of it up to date. */
     readonly learn: (roomId: RoomId, info: RoomInfo) => Effect.Effect<void, StoreFailed>
+    /** Its history may have been hidden from some members at some time. */
+    readonly notAlwaysShared: (roomId: RoomId) => Effect.Effect<void, StoreFailed>
     readonly amend: (roomId: RoomId, info: Partial<RoomInfo>) => Effect.Effect<void, StoreFailed>
     /** Counts one announcement in each known room of these and answers which they are. */
     readonly announced: (rooms: ReadonlyArray<RoomId>) => Effect.Effect<ReadonlyArray<RoomId>, StoreFailed>

@@ -2,6 +2,7 @@
 import { Context, type Effect } from "effect"
 import type { EventId, RoomId, StreamToken, UserId } from "../../domain/Ids.ts"
 import type { StoreFailed } from "../Database.ts"
+import type { PageFailed } from "../Matrix.ts"
 
 /** `""` reads for every joined agent that has no reader of its own. */
 export type ReaderName = UserId | ""
@@ -11,6 +12,13 @@ export interface SweepReader {
   readonly position: StreamToken
   /** The end of the window that is partly read; null between windows. */
   readonly windowTo: StreamToken | null
+}
+
+/** Why the page from a reader's position cannot be taken. */
+export interface ReadingFailure {
+  readonly reason: PageFailed["reason"]
+  /** The event's ID, where it could be read. */
+  readonly eventId: string | null
 }
 
 export class SweepPositions extends Context.Tag("crossfire/services/store/SweepPositions")<
@@ -25,6 +33,20 @@ export class SweepPositions extends Context.Tag("crossfire/services/store/SweepP
       user: UserId,
       fallback: StreamToken | null
     ) => Effect.Effect<void, StoreFailed>
+    /**
+     * Stores that the reader does not get on from this position; moving it takes that away. Answers whether the same was
+     * stored before: it is no chance then.
+     */
+    readonly fail: (
+      roomId: RoomId,
+      reader: SweepReader,
+      failure: ReadingFailure
+    ) => Effect.Effect<{ readonly again: boolean }, StoreFailed>
+    /** Every reader that does not get on. */
+    readonly failures: Effect.Effect<
+      ReadonlyArray<ReadingFailure & { readonly roomId: RoomId; readonly reader: ReaderName }>,
+      StoreFailed
+    >
     readonly remove: (roomId: RoomId, reader: ReaderName) => Effect.Effect<void, StoreFailed>
   }
 >() {}

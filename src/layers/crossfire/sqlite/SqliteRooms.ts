@@ -2,7 +2,7 @@
 import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { RoomId } from "../../../domain/Ids.ts"
 import { CrossfireDb } from "../../../services/Database.ts"
-import { type Room, Rooms } from "../../../services/store/Rooms.ts"
+import { isSharedVisibility, type Room, Rooms } from "../../../services/store/Rooms.ts"
 import { inBatches } from "./Batches.ts"
 
 const decodeRows = Schema.decodeUnknown(Schema.Array(Schema.Struct({
@@ -11,7 +11,8 @@ const decodeRows = Schema.decodeUnknown(Schema.Array(Schema.Struct({
   visibility: Schema.String,
   is_direct: Schema.Int,
   encrypted: Schema.Int,
-  dirty: Schema.Int
+  dirty: Schema.Int,
+  always_shared: Schema.Int
 })))
 const decodeIds = Schema.decodeUnknown(Schema.Array(Schema.Struct({ room_id: RoomId })))
 
@@ -25,7 +26,8 @@ export const make = Effect.gen(function*() {
         visibility: row.visibility,
         encrypted: row.encrypted === 1,
         isDirect: row.is_direct === 1,
-        dirty: row.dirty
+        dirty: row.dirty,
+        alwaysShared: row.always_shared === 1
       })))
   const get = (roomId: RoomId) =>
     read(
@@ -48,11 +50,12 @@ export const make = Effect.gen(function*() {
             is_direct: info.isDirect ? 1 : 0,
             encrypted: info.encrypted ? 1 : 0,
             dirty: 1,
+            always_shared: isSharedVisibility(info.visibility) ? 1 : 0,
             updated_at: now
           })
         } ON CONFLICT (room_id) DO UPDATE SET name = excluded.name, visibility = excluded.visibility,
           is_direct = excluded.is_direct, encrypted = MAX(encrypted, excluded.encrypted), dirty = dirty + 1,
-          updated_at = excluded.updated_at`
+          always_shared = MIN(always_shared, excluded.always_shared), updated_at = excluded.updated_at`
       })),
     amend: (roomId, info) =>
       transaction(Effect.gen(function*() {
@@ -60,12 +63,15 @@ export const make = Effect.gen(function*() {
         const changes = {
           ...info.name === undefined ? {} : { name: info.name },
           ...info.visibility === undefined ? {} : { visibility: info.visibility },
+          ...info.visibility === undefined || isSharedVisibility(info.visibility) ? {} : { always_shared: 0 },
           ...info.encrypted === undefined ? {} : { encrypted: info.encrypted ? 1 : 0 },
           ...info.isDirect === undefined ? {} : { is_direct: info.isDirect ? 1 : 0 },
           updated_at: now
         }
         yield* sql`UPDATE room SET ${sql.update(changes)} WHERE room_id = ${roomId}`
       })),
+    notAlwaysShared: (roomId) =>
+      transaction(Effect.asVoid(sql`UPDATE room SET always_shared = 0 WHERE room_id = ${roomId}`)),
     announced: (ids) =>
       transaction(
         inBatches(ids, (some) =>

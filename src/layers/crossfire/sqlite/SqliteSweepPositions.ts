@@ -1,11 +1,21 @@
 // `SweepPositions` over crossfire's database.
 import { Clock, Effect, Layer, Schema } from "effect"
-import { type RoomId, StreamToken, UserId } from "../../../domain/Ids.ts"
+import { RoomId, StreamToken, UserId } from "../../../domain/Ids.ts"
 import { CrossfireDb } from "../../../services/Database.ts"
 import { SweepPositions, type SweepReader } from "../../../services/store/SweepPositions.ts"
 
+const Reader = Schema.Union(Schema.Literal(""), UserId)
+const Reason = Schema.Literal("too-large", "malformed", "not-advancing")
+
+const decodeFailures = Schema.decodeUnknown(Schema.Array(Schema.Struct({
+  room_id: RoomId,
+  reader: Reader,
+  failure: Reason,
+  failed_event: Schema.NullOr(Schema.String)
+})))
+const decodeFailure = Schema.decodeUnknown(Schema.Array(Schema.Struct({ failure: Schema.NullOr(Reason) })))
 const decodeRows = Schema.decodeUnknown(Schema.Array(Schema.Struct({
-  reader: Schema.Union(Schema.Literal(""), UserId),
+  reader: Reader,
   position: StreamToken,
   window_to: Schema.NullOr(StreamToken)
 })))
@@ -35,7 +45,8 @@ export const make = Effect.gen(function*() {
           updated_at: now
         })
       } ON CONFLICT (room_id, reader) DO UPDATE SET position = excluded.position, window_to = excluded.window_to,
-        last_event = COALESCE(excluded.last_event, last_event), updated_at = excluded.updated_at`
+        last_event = COALESCE(excluded.last_event, last_event), failure = NULL, failed_event = NULL,
+        updated_at = excluded.updated_at`
     }))
 
   return SweepPositions.of({
@@ -49,6 +60,32 @@ export const make = Effect.gen(function*() {
         if (shared !== undefined) return yield* put(roomId, { ...shared, reader: user }, null)
         if (fallback !== null) yield* put(roomId, { reader: user, position: fallback, windowTo: null }, null)
       })),
+    fail: (roomId, { position, reader }, { eventId, reason }) =>
+      transaction(Effect.gen(function*() {
+        const [before] = yield* Effect.flatMap(
+          sql`SELECT failure FROM sweep_position
+            WHERE room_id = ${roomId} AND reader = ${reader} AND position = ${position}`,
+          decodeFailure
+        )
+        yield* sql`UPDATE sweep_position SET failure = ${reason}, failed_event = COALESCE(${eventId}, failed_event)
+          WHERE room_id = ${roomId} AND reader = ${reader} AND position = ${position}`
+        return { again: before?.failure === reason }
+      })),
+    failures: read(
+      Effect.flatMap(
+        sql`SELECT room_id, reader, failure, failed_event FROM sweep_position WHERE failure IS NOT NULL`,
+        decodeFailures
+      ).pipe(
+        Effect.map((rows) =>
+          rows.map((row) => ({
+            roomId: row.room_id,
+            reader: row.reader,
+            reason: row.failure,
+            eventId: row.failed_event
+          }))
+        )
+      )
+    ),
     remove: (roomId, reader) =>
       transaction(
         Effect.asVoid(sql`DELETE FROM sweep_position WHERE room_id = ${roomId} AND reader = ${reader}`)
