@@ -20,6 +20,8 @@ inBrowser("fleets", (it) => {
             .toBe(`https://matrix.to/#/${encodeURIComponent(agent.userId)}`)
         }
         expect(await street.getByText("Credential revoked").count()).toBe(1)
+        // Whether the fleet stopped one of its agents is the fleet's to know.
+        expect(await street.getByText("Its fleet runs").count()).toBe(3)
         expect(await page.getByRole("region", { name: "workshop" }).getByText("Not running").isVisible()).toBe(true)
         expect(await page.getByRole("region", { name: "bobs-lab" }).getByText("@bob:example.org").isVisible()).toBe(
           true
@@ -92,6 +94,9 @@ inBrowser("fleets", (it) => {
         await choose("Retire")
         await page.getByRole("button", { name: "Retire", exact: true }).click()
         await page.getByText("Type reporter to confirm").nth(1).waitFor()
+        expect(await page.getByRole("dialog").innerText()).toContain(
+          "the entry with the key reporter: delete it there too"
+        )
         expect(reporter()?.standing).toBe("active")
         await page.getByLabel("Type reporter to confirm").fill("reporter")
         await page.getByRole("button", { name: "Retire", exact: true }).click()
@@ -103,8 +108,12 @@ inBrowser("fleets", (it) => {
 
         await page.getByRole("button", { name: "More about the fleet workshop" }).click()
         await page.getByRole("menuitem", { name: "Revoke all credentials" }).click()
+        expect(await page.getByRole("dialog").innerText())
+          .toContain("fleet down, then fleet enroll ROSTER --again --new-credentials")
         await page.getByRole("button", { name: "Revoke all", exact: true }).click()
-        await page.getByRole("region", { name: "workshop" }).getByText("Credentials revoked").waitFor()
+        const workshop = page.getByRole("region", { name: "workshop" })
+        await workshop.getByText("Credentials revoked").waitFor()
+        await workshop.getByText("fleet enroll ROSTER --again --new-credentials").waitFor()
       })
     }))
 

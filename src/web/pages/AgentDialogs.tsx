@@ -23,6 +23,7 @@ export const Rename = ({ agent, close }: Props) => {
   const doIt = async () => {
     const name = readName(typed.trim())
     if (Either.isLeft(name)) {
+      rename.clear()
       return setComplaint(ParseResult.ArrayFormatter.formatErrorSync(name.left)[0]?.message ?? "")
     }
     setComplaint(null)
@@ -128,7 +129,10 @@ export const Retire = ({ agent, close }: Props) => {
   const [typed, setTyped] = useState("")
   const [complaint, setComplaint] = useState<string | null>(null)
   const doIt = async () => {
-    if (typed.trim() !== agent.name) return setComplaint(`Type ${agent.name} to confirm`)
+    if (typed.trim() !== agent.name) {
+      retire.clear()
+      return setComplaint(`Type ${agent.name} to confirm`)
+    }
     setComplaint(null)
     const answer = await retire.run({ path: { agentId: agent.agentId }, payload: {}, reactivityKeys: ["fleets"] })
     if (Option.isNone(answer)) return
@@ -148,6 +152,10 @@ export const Retire = ({ agent, close }: Props) => {
       <p>
         Its credential ends and it leaves its rooms. Nobody else ever gets its name or Matrix ID.{" "}
         <strong>This cannot be undone.</strong>
+      </p>
+      <p>
+        The roster of the fleet still has the entry with the key{" "}
+        <code>{agent.key}</code>: delete it there too, or the next enrollment is refused whole.
       </p>
       <TextInput
         label={

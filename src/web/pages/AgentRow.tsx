@@ -21,7 +21,7 @@ const stateOf = (agent: AgentView, fleet: FleetView) => {
   if (agent.credential === "revoked") return <State tone="bad" text="Credential revoked" />
   return fleet.controller === null
     ? <State tone="quiet" text="Waits for its fleet" />
-    : <State tone="good" text="Reachable" />
+    : <State tone="good" text="Its fleet runs" />
 }
 
 export const AgentRow = ({ agent, fleet }: { readonly agent: AgentView; readonly fleet: FleetView }) => {

@@ -59,6 +59,15 @@ const Newcomer = ({ userId }: { readonly userId: string }) => (
   </Empty>
 )
 
+/** What gives a fleet whose credentials were revoked new ones. */
+const GoOn = () => (
+  <p>
+    <strong>To go on</strong>, on the fleet’s machine: <code>fleet down</code>, then{" "}
+    <code>fleet enroll ROSTER --again --new-credentials</code>{" "}
+    with the path of its roster. Its owner approves that request here.
+  </p>
+)
+
 const RevokeFleet = ({ close, fleet }: { readonly fleet: FleetView; readonly close: () => void }) => {
   const revoke = useAct(Api.mutation("fleets", "revokeCredentials"))
   const doIt = async () => {
@@ -79,9 +88,9 @@ const RevokeFleet = ({ close, fleet }: { readonly fleet: FleetView; readonly clo
     >
       <p>
         The fleet’s credential and those of its {fleet.agents.length}{" "}
-        agents end at once, open connections with them. Messages wait until then.{" "}
-        <strong>To go on</strong>, enroll the roster again with <code>fleet enroll --again</code>.
+        agents end at once, open connections with them. Its agents get no messages until it has new ones.
       </p>
+      <GoOn />
     </AskDialog>
   )
 }
@@ -141,6 +150,11 @@ const FleetCard = ({ fleet, sought }: { readonly fleet: FleetView; readonly soug
           </Menu.Dropdown>
         </Menu>
       </header>
+      {fleet.credential !== "revoked" ? null : (
+        <div className="card-next">
+          <GoOn />
+        </div>
+      )}
       {active.length === 0 ?
         <p className="card-none">No active agents.</p> :
         (
