@@ -101,6 +101,27 @@ inBrowser("requests", (it) => {
       expect(state.changed).toEqual(["requests.rejected"])
     }))
 
+  it.scoped("shows a settled request as it was asked for, and not against what exists by now", () =>
+    Effect.gen(function*() {
+      const state = ordinaryState()
+      const { act, origin, publish } = yield* openSignedIn(state)
+      const first = state.requests[0]
+      yield* act(async (page) => {
+        await page.goto(`${origin}/requests/${first?.enrollmentId ?? ""}`)
+        await page.getByRole("heading", { name: "Look twice" }).waitFor()
+        await page.getByText("New", { exact: true }).waitFor()
+      })
+      state.requests = state.requests.map((one) => one === first ? { ...one, state: "introduced" } : one)
+      yield* publish("requests")
+      yield* act(async (page) => {
+        await page.getByRole("heading", { name: "Taken in" }).waitFor()
+        const text = await page.locator("main").innerText()
+        for (const gone of ["Look twice", "Exists", "New\n", "renames the agent"]) expect(text).not.toContain(gone)
+        expect(text).toContain("archivist")
+        expect(text).toContain("One that existed before keeps its rooms")
+      })
+    }))
+
   it.scoped("shows what arrives and what others decide while the page is open", () =>
     Effect.gen(function*() {
       const state = ordinaryState()

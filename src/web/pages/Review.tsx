@@ -34,7 +34,10 @@ const Approve = ({ request }: { readonly request: RequestDetail }) => {
     event.preventDefault()
     const typed = code.trim()
     setMissing(typed === "")
-    if (typed === "") return field.current?.focus()
+    if (typed === "") {
+      approve.clear()
+      return field.current?.focus()
+    }
     const answer = await approve.run({
       path: { enrollmentId: request.enrollmentId },
       payload: { code: typed },
@@ -128,7 +131,7 @@ const Decision = ({ request }: { readonly request: RequestDetail }) => {
             ? (
               <>
                 <p>
-                  Approve only what <strong>you</strong>{" "}
+                  Nothing exists before you approve it. Approve only what <strong>you</strong>{" "}
                   started yourself, and only after reading every entry above. Each agent acts with the power of the
                   machine’s user it runs as.
                 </p>
@@ -164,7 +167,10 @@ const Decision = ({ request }: { readonly request: RequestDetail }) => {
       return (
         <section className="card decision" aria-labelledby="decision">
           <h2 id="decision">Taken in</h2>
-          <p>The agents exist. They take part in no room yet: invite each where you want it.</p>
+          <p>
+            The agents exist. One that was new takes part in no room yet: invite it where you want it. One that existed
+            before keeps its rooms.
+          </p>
           <Button component={Link} to={pagePaths.fleets} variant="default">Go to the fleets</Button>
         </section>
       )
@@ -174,7 +180,8 @@ const Decision = ({ request }: { readonly request: RequestDetail }) => {
         <section className="card decision" aria-labelledby="decision">
           <h2 id="decision">{request.state === "rejected" ? "Rejected" : "Expired"}</h2>
           <p>
-            Nothing was made. To ask again, run <code>fleet enroll --again</code> with the same roster.
+            With this request nothing was made. To ask again, run <code>fleet enroll --again</code>{" "}
+            with the same roster.
           </p>
         </section>
       )
@@ -226,7 +233,7 @@ const Found = ({ enrollmentId }: { readonly enrollmentId: EnrollmentId }) => {
   return (
     <Page
       title="Enrollment request"
-      lead="Read the whole of it: nothing exists before it is approved."
+      lead="A fleet that asks to be taken in, with everything that it asks for."
       act={
         <Button
           component={Link}

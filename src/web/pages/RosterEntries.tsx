@@ -37,9 +37,13 @@ const warningsOf = (
     return found
   })
 
+/** While it waits to be taken in it is read against what exists; afterwards what exists is another state, which says nothing of it. */
+export const isOpen = ({ state }: RequestDetail): boolean => state === "pending" || state === "approved"
+
 export const Warnings = ({ request }: { readonly request: RequestDetail }) => {
   const warnings = warningsOf(request)
   const staying = request.existing.filter(({ key }) => request.roster.agents.every((agent) => agent.key !== key))
+  if (!isOpen(request)) return null
   if (warnings.length === 0 && request.existing.length === 0) return null
   return (
     <section className="card caution" aria-labelledby="caution">
@@ -69,6 +73,7 @@ export const Warnings = ({ request }: { readonly request: RequestDetail }) => {
 }
 
 const Change = ({ agent, request }: { readonly agent: RosterAgent; readonly request: RequestDetail }) => {
+  if (!isOpen(request)) return null
   const before = request.existing.find(({ key }) => key === agent.key)
   if (before === undefined) return <Badge variant="light" radius="sm" tt="none">New</Badge>
   return before.name === agent.name
@@ -76,6 +81,7 @@ const Change = ({ agent, request }: { readonly agent: RosterAgent; readonly requ
     : <Badge variant="light" color="red" radius="sm" tt="none">Exists as {before.name}, is renamed</Badge>
 }
 
+const counted = (count: number, one: string): string => count === 1 ? `1 ${one}` : `${count} ${one}s`
 const linesOf = (text: string): number => text.replace(/\n$/u, "").split("\n").length
 
 const Entry = ({ agent, index, request }: {
@@ -140,7 +146,7 @@ const Entry = ({ agent, index, request }: {
             Instructions
             {instructions === "" ? null : (
               <span className="fine">
-                {` · ${lines === 1 ? "1 line" : `${lines} lines`}, ${instructions.length} characters`}
+                {` · ${counted(lines, "line")}, ${counted(instructions.length, "character")}`}
               </span>
             )}
           </dt>
@@ -158,7 +164,7 @@ const Entry = ({ agent, index, request }: {
 export const RosterEntries = ({ request }: { readonly request: RequestDetail }) => (
   <section aria-labelledby="entries">
     <h2 id="entries" className="section-title">
-      {request.roster.agents.length === 1 ? "The one agent" : `All ${request.roster.agents.length} agents`}
+      {request.roster.agents.length === 1 ? "The one agent" : `The ${request.roster.agents.length} agents`}
     </h2>
     <ol className="entries">
       {request.roster.agents.map((agent, index) => (
