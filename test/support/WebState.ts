@@ -9,6 +9,8 @@ import { hourMillis, nowMillis, type StandInState } from "./WebStandIn.ts"
 
 export const alice = UserId.make("@alice:example.org")
 export const bob = UserId.make("@bob:example.org")
+/** Came by signing in. */
+export const gus = UserId.make("@gus:example.org")
 
 export const agent = (name: string, changed: Partial<AgentView> = {}): AgentView => ({
   agentId: AgentId.make(randomUUID()),
@@ -167,6 +169,15 @@ export const ordinaryState = (): StandInState => {
     request("bobs-lab", [entry("bench")], { owner: bob, mayApprove: false })
   ]
   state.people.push(
+    {
+      userId: gus,
+      role: "member",
+      active: true,
+      addedBy: gus,
+      addedAtMillis: nowMillis() - 4 * hourMillis,
+      sessions: 1,
+      agents: 0
+    },
     {
       userId: bob,
       role: "member",

@@ -69,9 +69,25 @@ inBrowser("people", (it) => {
         }
         await page.goto(`${origin}/people`)
         await page.getByRole("button", { name: "Add somebody" }).click()
-        await page.getByLabel("Matrix ID").fill("dora")
+        const dialog = page.getByRole("dialog", { name: "Make somebody known" })
+        // One complaint at a time.
+        await page.getByLabel("Matrix ID").fill("gus")
         await page.getByRole("button", { name: "Add", exact: true }).click()
-        await page.getByRole("list", { name: "People" }).getByText("@dora:example.org").waitFor()
+        await dialog.getByRole("alert").filter({ hasText: "known already" }).waitFor()
+        await page.getByLabel("Matrix ID").fill("bad name!!")
+        await page.getByRole("button", { name: "Add", exact: true }).click()
+        await dialog.getByText("A full Matrix ID looks like").waitFor()
+        expect(await dialog.getByRole("alert").count()).toBe(0)
+        await page.getByLabel("Matrix ID").fill("frank")
+        await page.getByRole("button", { name: "Add", exact: true }).click()
+        await page.getByText("@frank:example.org is known now, and can sign in once the homeserver has that account")
+          .waitFor()
+        const people = page.getByRole("list", { name: "People" })
+        await people.getByText("@frank:example.org").waitFor()
+        const told = async (user: string) => await people.getByRole("listitem").filter({ hasText: user }).innerText()
+        expect(await people.getByRole("listitem").first().innerText()).toContain("added by the operator")
+        expect(await told("@gus:example.org")).toContain("came by signing in")
+        expect(await told("@frank:example.org")).toContain("added by @alice:example.org")
 
         await choose(bob, "Make administrator")
         await page.getByRole("button", { name: "Make administrator" }).click()
@@ -93,9 +109,10 @@ inBrowser("people", (it) => {
       })
       expect(state.people.map(({ active, role, userId }) => `${userId} ${role} ${active}`)).toEqual([
         "@alice:example.org administrator true",
+        "@gus:example.org member true",
         "@bob:example.org administrator false",
         "@carol/editorial:example.org member true",
-        "@dora:example.org member true"
+        "@frank:example.org member true"
       ])
     }))
 

@@ -68,7 +68,7 @@ inBrowser("problems", (it) => {
         await dialog.waitFor({ state: "detached" })
         await page.getByText("@dora:example.org", { exact: true }).waitFor()
       })
-      expect(state.people).toHaveLength(4)
+      expect(state.people).toHaveLength(5)
     }))
 
   it.scoped("says at the start that crossfire does not answer, and goes on when it does", () =>

@@ -100,7 +100,7 @@ export const PersonView = Schema.Struct({
   userId: UserId,
   role: PersonRole,
   active: Schema.Boolean,
-  /** Null: the operator. */
+  /** Null: the operator. The person's own ID: they came by signing in. */
   addedBy: Schema.NullOr(UserId),
   addedAtMillis: Schema.Number,
   sessions: Schema.Int,

@@ -118,12 +118,15 @@ const Row = ({ person }: { readonly person: PersonView }) => {
           {person.userId === userId ? <Badge variant="default" radius="sm" tt="none" size="sm">You</Badge> : null}
         </span>
         <span className="fine">
-          {person.addedBy === null ? "added by the operator" : (
-            <>
-              added by <UserIdText userId={person.addedBy} />
-            </>
-          )}
-          , <When millis={person.addedAtMillis} />
+          {person.addedBy === null
+            ? "added by the operator"
+            : person.addedBy === person.userId
+            ? "came by signing in"
+            : (
+              <>
+                added by <UserIdText userId={person.addedBy} />
+              </>
+            )}, <When millis={person.addedAtMillis} />
         </span>
       </div>
       <div className="person-facts fine">
@@ -185,11 +188,14 @@ const Add = ({ close }: { readonly close: () => void }) => {
   const doIt = async () => {
     const trimmed = typed.trim()
     const user = readUser(trimmed.startsWith("@") ? trimmed : `@${trimmed}:${serverName}`)
-    if (trimmed === "" || Either.isLeft(user)) return setComplaint(`A full Matrix ID looks like @alice:${serverName}`)
+    if (trimmed === "" || Either.isLeft(user)) {
+      add.clear()
+      return setComplaint(`A full Matrix ID looks like @alice:${serverName}`)
+    }
     setComplaint(null)
     const answer = await add.run({ payload: { userId: user.right, role }, reactivityKeys: ["people"] })
     if (Option.isNone(answer)) return
-    sayDone(`${user.right} can sign in now`)
+    sayDone(`${user.right} is known now, and can sign in once the homeserver has that account`)
     close()
   }
   return (
@@ -249,7 +255,7 @@ export const People = () => {
     >
       <Loaded atom={people}>
         {(views) => (
-          <>
+          <div className="stack">
             <ul className="rows card" aria-label="People">
               {views.map((person) => <Row key={person.userId} person={person} />)}
             </ul>
@@ -261,7 +267,7 @@ export const People = () => {
                 </p>
               </Empty>
             )}
-          </>
+          </div>
         )}
       </Loaded>
       {adding ? <Add close={add.close} /> : null}

@@ -116,7 +116,8 @@ export const make = ({ homeserver }: PeopleOptions) =>
           const person = yield* rows.find(userId)
           if (Option.isSome(person)) return { person, added: false }
           if (!(yield* isLetIn(userId))) return { person: Option.none(), added: false }
-          yield* rows.insert(userId, "member", null, yield* Clock.currentTimeMillis)
+          // Their own ID stands for: by signing in.
+          yield* rows.insert(userId, "member", userId, yield* Clock.currentTimeMillis)
           return { person: Option.some({ userId, role: "member" as const, active: true }), added: true }
         })).pipe(
           Effect.tap(({ added }) => added ? changes.publish("people", userId) : Effect.void),

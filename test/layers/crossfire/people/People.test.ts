@@ -78,6 +78,8 @@ it.scoped("[H-01] whoever has an account comes in on a managed homeserver; on on
     })
     yield* managed.people.setRole(operator, alice, "administrator")
     expect(Option.getOrThrow(yield* managed.people.admit(alice)).role).toBe("administrator")
+    const known = yield* managed.people.list(operator)
+    expect(known.find(({ userId }) => userId === alice)?.addedBy).toBe(alice)
 
     const own = yield* start("own")
     yield* own.add(alice)
