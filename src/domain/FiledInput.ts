@@ -27,7 +27,9 @@ const FiledRecord = Schema.Struct({
   /** UTF-8. */
   textBytes: Schema.Int,
   replyTo: Schema.NullOr(EventId),
-  relatesTo: Schema.NullOr(EventId)
+  relatesTo: Schema.NullOr(EventId),
+  /** It was removed after the input was made: its text was here. */
+  removedSince: Schema.optional(Schema.Literal(true))
 })
 
 export const RoomFile = Schema.Struct({
@@ -88,7 +90,7 @@ export const Manifest = Schema.Struct({
 })
 export type Manifest = typeof Manifest.Type
 
-const encodeRoom = Schema.encodeSync(Schema.parseJson(RoomFile, { space: 1 }))
+export const encodeRoom = Schema.encodeSync(Schema.parseJson(RoomFile, { space: 1 }))
 const encodeItems = Schema.encodeSync(Schema.parseJson(ItemsFile, { space: 1 }))
 export const encodeManifest = Schema.encodeSync(Schema.parseJson(Manifest, { space: 1 }))
 

@@ -47,6 +47,8 @@ export class Publication extends Schema.Class<Publication>("Publication")({
   failures: Schema.Int,
   /** For a notice: the unknown publication whose moves, events and items it takes over. */
   inherits: Schema.NullOr(DeliveryId),
+  /** The newest redaction that was known before it was made: a later one of what it covers discards it. */
+  redactionsKnown: Schema.optionalWith(Schema.Int, { default: () => 0 }),
   moves: Schema.Array(CursorMove),
   events: Schema.Array(CoveredEvent),
   items: Schema.Array(OperationId)

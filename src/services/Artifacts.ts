@@ -32,6 +32,15 @@ export class Artifacts extends Context.Tag("crossfire/services/Artifacts")<
       readonly name: string
       readonly text: string
     }) => Effect.Effect<Artifact, ArtifactFailed | StoreFailed>
+    /** All files of an input that are there. */
+    readonly contents: (
+      deliveryId: DeliveryId
+    ) => Effect.Effect<
+      ReadonlyArray<{ readonly path: string; readonly content: string }>,
+      ArtifactFailed | StoreFailed
+    >
+    /** Another content in place of one that `write` made, in one step; the same one changes nothing. */
+    readonly rewrite: (path: string, content: string) => Effect.Effect<Artifact, ArtifactFailed | StoreFailed>
     /**
      * Removes the files of the agent's inputs that were settled before this time, and of those that were never stored
      * although their files were written before it. A pinned one stays. At most `limit` inputs; answers how many.

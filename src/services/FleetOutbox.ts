@@ -2,7 +2,7 @@
 // answered, sent in order, kept until accepted.
 import { Context, type Effect, Schema } from "effect"
 import type { Acknowledgment, SendAnswer } from "../domain/api/Crossfire.ts"
-import type { AgentId, EventId, OperationId, RoomId, UserId } from "../domain/Ids.ts"
+import type { AgentId, EventId, Incarnation, OperationId, RoomId, UserId } from "../domain/Ids.ts"
 import type { StoreFailed } from "./Database.ts"
 
 /** A message as an agent asked for it. The destination is always named. */
@@ -26,9 +26,10 @@ export class FleetOutbox extends Context.Tag("crossfire/services/FleetOutbox")<
   {
     /**
      * The first one of each agent, then the second ones, and so on; as with messages, none of an agent that is retired or
-     * whose credential is refused.
+     * whose credential is refused. Each carries the redaction number that is taken by now, where crossfire's present
+     * incarnation counted it.
      */
-    readonly waitingAcknowledgments: (limit: number) => Effect.Effect<
+    readonly waitingAcknowledgments: (limit: number, incarnation: Incarnation) => Effect.Effect<
       ReadonlyArray<{ readonly agentId: AgentId; readonly acknowledgment: Acknowledgment }>,
       StoreFailed
     >

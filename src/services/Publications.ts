@@ -7,7 +7,7 @@ import type { AgentId, ContextKey, DeliveryId, RunId, TurnId } from "../domain/I
 import type { Publication } from "../domain/Publication.ts"
 import type { StoreFailed } from "./Database.ts"
 
-/** What the input was made from no longer stands (a cursor moved): it is discarded and made again. */
+/** What the input was made from no longer stands (a cursor moved, an event was removed): it is discarded and made again. */
 export class BaseChanged extends Schema.TaggedError<BaseChanged>()("BaseChanged", { deliveryId: Schema.String }) {}
 
 export class Publications extends Context.Tag("crossfire/services/Publications")<
@@ -18,7 +18,7 @@ export class Publications extends Context.Tag("crossfire/services/Publications")
     /** The unknown one that no confirmed notice stands for. */
     readonly unknown: (agentId: AgentId, context: ContextKey) => Effect.Effect<Option.Option<Publication>, StoreFailed>
     readonly prepare: (publication: Publication) => Effect.Effect<void, StoreFailed>
-    /** Needs the bases of its moves to be the stored cursors. From here it is never discarded unless proven absent. */
+    /** Needs the bases of its moves to be the stored cursors, and nothing of it removed since it was made. From here it is never discarded unless proven absent. */
     readonly submitted: (
       deliveryId: DeliveryId,
       run: { readonly runId: RunId; readonly bootId: string }

@@ -3,7 +3,7 @@
 import { Clock, Duration, Effect, Option } from "effect"
 import { StaleGeneration } from "../../domain/api/CrossfireErrors.ts"
 import type { FleetAgent } from "../../domain/FleetAgent.ts"
-import type { AgentId, ContextKey, EventId } from "../../domain/Ids.ts"
+import type { AgentId, ContextKey } from "../../domain/Ids.ts"
 import type { Level } from "../../domain/Level.ts"
 import { maxFailures, type Publication } from "../../domain/Publication.ts"
 import { AgentLevels } from "../../services/AgentLevels.ts"
@@ -13,6 +13,7 @@ import { FleetRegistry } from "../../services/FleetRegistry.ts"
 import { Lease } from "../../services/Lease.ts"
 import { EngineGone, NativeEngines } from "../../services/NativeEngine.ts"
 import { Publications } from "../../services/Publications.ts"
+import { Redactions } from "../../services/Redactions.ts"
 import { RunSweep } from "../../services/RunSweep.ts"
 import { Signals } from "../../services/Signals.ts"
 import type { Activation, Active } from "./Activation.ts"
@@ -54,6 +55,7 @@ export const make = (parts: {
     const incidents = yield* AgentIncidents.make
     const publications = yield* Publications
     const registry = yield* FleetRegistry
+    const redactions = yield* Redactions
     const signals = yield* Signals
     const sweeper = yield* RunSweep
 
@@ -66,8 +68,6 @@ export const make = (parts: {
     /** For the one that is submitted: when it was, and how long the next look at the file waits. */
     let receipt = { sinceNanos: 0n, pollMillis: 25 }
     let emptyWaitMillis = 1_000
-    /** Removed before the prepared input was collected, so it has them as removed ones. Unknown after a restart. */
-    let removedBefore: ReadonlySet<EventId> = new Set()
 
     const view = (): ReceiverView =>
       active === null
@@ -200,17 +200,11 @@ export const make = (parts: {
         }
       })
 
-    const removedIn = (level: Level): ReadonlySet<EventId> =>
-      new Set(level.redactions.map((redaction) => redaction.eventId))
-
-    const redactedIn = (level: Level, publication: Publication): boolean => {
-      const gone = removedIn(level)
-      return publication.events.some(({ eventId }) => gone.has(eventId) && !removedBefore.has(eventId))
-    }
-
     /** With the gate open and no turn running: what comes next here, and the step towards it. */
     const advance = (agent: FleetAgent, stamp: LeaseStamp, level: Level, prepared: Publication | null) =>
       Effect.gen(function*() {
+        // Before anything is read or collected, so that what is removed meanwhile counts as later.
+        const removed = yield* redactions.known(agentId)
         const { checkpoint, next, outcome, unknown, wakes } = yield* contextState.read(
           level,
           active?.runId ?? null,
@@ -221,8 +215,7 @@ export const make = (parts: {
           toldOutcome = outcome
         }
         if (prepared !== null) {
-          const fits = prepared.kind === next && prepared.authorityRevision === level.authorityRevision &&
-            !redactedIn(level, prepared)
+          const fits = prepared.kind === next && prepared.authorityRevision === level.authorityRevision
           if (!fits) {
             yield* publications.discarded(prepared.deliveryId)
             return again
@@ -237,7 +230,7 @@ export const make = (parts: {
         switch (next) {
           case "notice":
             if (Option.isSome(unknown)) {
-              yield* parts.preparation.notice(agent, context, level, position, unknown.value, checkpoint)
+              yield* parts.preparation.notice(agent, context, level, position, unknown.value, checkpoint, removed)
             }
             return again
           case "reminder":
@@ -252,8 +245,7 @@ export const make = (parts: {
             return again
           }
           case "batch": {
-            removedBefore = removedIn(level)
-            if (yield* parts.preparation.batch(stamp, agent, context, level, wakes, position)) {
+            if (yield* parts.preparation.batch(stamp, agent, context, level, wakes, position, removed)) {
               emptyWaitMillis = 1_000
               return again
             }

@@ -1,7 +1,7 @@
 // Artifacts as private files under the root: `artifacts/<agent ID>/<delivery ID>/<name>`. A file's row stands before the
 // file does and goes after it, so that a crash leaves nothing that is in no row, but for temporary names.
 import * as SqlSchema from "@effect/sql/SqlSchema"
-import { Clock, Effect, Layer, Schema } from "effect"
+import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { basename, dirname, join } from "node:path"
 import { AgentId, DeliveryId } from "../../domain/Ids.ts"
@@ -66,16 +66,18 @@ export const make = (
     yield* Effect.mapError(disk.begin(folder), failed)
     for (const { deliveryId } of yield* read(findOrphans())) yield* remove(deliveryId)
 
+    const described = (path: string, bytes: Uint8Array): Artifact => ({
+      path,
+      bytes: bytes.length,
+      sha256: createHash("sha256").update(bytes).digest("hex")
+    })
+
     const write: typeof Artifacts.Service.write = ({ agentId, deliveryId, name, text }) =>
       Effect.gen(function*() {
         if (!plainName.test(name)) return yield* Effect.dieMessage("an artifact's name is a plain file name")
         const path = join(folder, agentId, deliveryId, name)
         const bytes = Buffer.from(text, "utf8")
-        const artifact: Artifact = {
-          path,
-          bytes: bytes.length,
-          sha256: createHash("sha256").update(bytes).digest("hex")
-        }
+        const artifact = described(path, bytes)
         const now = yield* Clock.currentTimeMillis
         yield* transaction(
           sql`INSERT INTO artifact (path, agent_id, delivery_id, bytes, sha256, created_at)
@@ -87,6 +89,29 @@ export const make = (
         return artifact
       })
 
+    const contents: typeof Artifacts.Service.contents = (deliveryId) =>
+      Effect.gen(function*() {
+        const there: Array<{ readonly path: string; readonly content: string }> = []
+        for (const { path } of yield* read(findPaths(deliveryId))) {
+          const content = yield* Effect.mapError(disk.read(path), failed)
+          if (Option.isSome(content)) there.push({ path, content: content.value })
+        }
+        return there
+      })
+
+    const rewrite: typeof Artifacts.Service.rewrite = (path, content) =>
+      Effect.gen(function*() {
+        const bytes = Buffer.from(content, "utf8")
+        const artifact = described(path, bytes)
+        const present = yield* Effect.mapError(disk.read(path), failed)
+        if (Option.contains(present, content)) return artifact
+        yield* Effect.mapError(disk.write(path, bytes), failed)
+        yield* transaction(Effect.asVoid(
+          sql`UPDATE artifact SET bytes = ${artifact.bytes}, sha256 = ${artifact.sha256} WHERE path = ${path}`
+        ))
+        return artifact
+      })
+
     const expire: typeof Artifacts.Service.expire = (agentId, beforeMillis, limit) =>
       Effect.gen(function*() {
         const found = yield* read(findExpired({ agentId, before: beforeMillis, limit }))
@@ -94,7 +119,7 @@ export const make = (
         return found.length
       })
 
-    return Artifacts.of({ write, expire })
+    return Artifacts.of({ write, contents, rewrite, expire })
   })
 
 export const layer = (root: string): Layer.Layer<Artifacts, ArtifactFailed | StoreFailed, FleetDb> =>

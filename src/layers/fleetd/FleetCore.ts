@@ -17,6 +17,7 @@ import * as SqliteExpiry from "./sqlite/SqliteExpiry.ts"
 import * as SqliteOutbox from "./sqlite/SqliteOutbox.ts"
 import * as SqlitePublications from "./sqlite/SqlitePublications.ts"
 import * as SqliteReadState from "./sqlite/SqliteReadState.ts"
+import * as SqliteRedactions from "./sqlite/SqliteRedactions.ts"
 import * as SqliteRegistry from "./sqlite/SqliteRegistry.ts"
 
 /** The registry's ports over its database. */
@@ -47,7 +48,8 @@ export const layer = (config: {
     LevelFeed.layer,
     OutboxSender.layer
   ).pipe(
-    Layer.provide(RoomCollector.layer)
+    Layer.provide(RoomCollector.layer),
+    Layer.provide(SqliteRedactions.layer)
   )
 
 export const lease = FleetLease.layer

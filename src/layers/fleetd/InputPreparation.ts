@@ -23,6 +23,7 @@ import { type Collected, Collector } from "../../services/Collector.ts"
 import type { LeaseStamp } from "../../services/CrossfireClient.ts"
 import { DirectInputs } from "../../services/DirectInputs.ts"
 import { Publications } from "../../services/Publications.ts"
+import type { KnownRedactions } from "../../services/Redactions.ts"
 import { nextUuid } from "./Uuids.ts"
 
 /** Items that one input takes; the rest waits for the next. */
@@ -99,7 +100,8 @@ export const make = (config: { readonly maxInputBytes: number }) =>
       context: ContextKey,
       level: Level,
       wakes: boolean,
-      position: HistoryPosition
+      position: HistoryPosition,
+      redactions: KnownRedactions
     ) =>
       Effect.gen(function*() {
         const items = yield* inputs.waiting(agent.agentId, context, maxItemsPerInput)
@@ -129,6 +131,7 @@ export const make = (config: { readonly maxInputBytes: number }) =>
         yield* publications.prepare(
           new Publication({
             ...blank("batch", agent, context, level, position, deliveryId, text),
+            redactionsKnown: redactions.noted,
             moves: collected.moves,
             events: collected.records.map(({ eventId, roomId }) => new CoveredEvent({ roomId, eventId })),
             items: items.map((item) => item.operationId)
@@ -162,7 +165,8 @@ export const make = (config: { readonly maxInputBytes: number }) =>
       level: Level,
       position: HistoryPosition,
       earlier: Publication,
-      checkpoint: Option.Option<Checkpoint>
+      checkpoint: Option.Option<Checkpoint>,
+      redactions: KnownRedactions
     ) =>
       Effect.gen(function*() {
         const deliveryId = yield* newDelivery
@@ -182,6 +186,8 @@ export const make = (config: { readonly maxInputBytes: number }) =>
         yield* publications.prepare(
           new Publication({
             ...blank("notice", agent, context, level, position, deliveryId, text),
+            // Of what is noted and not wiped yet, the earlier text may still have been whole.
+            redactionsKnown: redactions.wiped,
             inherits: earlier.deliveryId
           })
         )

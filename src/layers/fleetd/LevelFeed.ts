@@ -7,6 +7,7 @@ import { AgentLevels } from "../../services/AgentLevels.ts"
 import { CrossfireClient } from "../../services/CrossfireClient.ts"
 import { FleetRegistry } from "../../services/FleetRegistry.ts"
 import { Lease } from "../../services/Lease.ts"
+import { Redactions } from "../../services/Redactions.ts"
 import { Signals } from "../../services/Signals.ts"
 import * as AgentIncidents from "./AgentIncidents.ts"
 
@@ -21,10 +22,17 @@ export const make = Effect.gen(function*() {
   const levels = yield* AgentLevels
   const incidents = yield* AgentIncidents.make
   const registry = yield* FleetRegistry
+  const redactions = yield* Redactions
   const signals = yield* Signals
 
   const take = (level: Level) =>
     Effect.gen(function*() {
+      // Before anybody acts on the level: what it says was removed is given to nobody any more.
+      const removed = yield* redactions.take(level).pipe(
+        // It stays above the number that is taken, and comes with every later level until it is done.
+        Effect.catchTag("ArtifactFailed", (failed) => Effect.as(Effect.logError(failed.message), false))
+      )
+      if (removed) yield* Effect.zipRight(signals.agent(level.agentId), signals.outbox)
       if (!(yield* levels.put(level))) return
       if (!(yield* registry.setStanding(level.agentId, level))) return
       yield* Effect.logInfo("agent changed").pipe(

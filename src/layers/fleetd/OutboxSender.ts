@@ -61,7 +61,7 @@ export const make = Effect.gen(function*() {
 
   const acknowledgments = (stamp: LeaseStamp) =>
     Effect.gen(function*() {
-      const waiting = yield* outbox.waitingAcknowledgments(perRound)
+      const waiting = yield* outbox.waitingAcknowledgments(perRound, stamp.incarnation)
       const now = yield* Clock.currentTimeNanos
       const heldBack = new Set([...refusedUntil].flatMap(([agentId, until]) => until > now ? [agentId] : []))
       let accepted = 0

@@ -60,6 +60,7 @@ export class Decisions extends Context.Tag("crossfire/services/store/Decisions")
     readonly closeAll: (agentId: AgentId, as: Closing) => Effect.Effect<number, StoreFailed>
     /** Notes the redaction for every agent that has a decision on the event, and closes what is open; answers them. */
     readonly redact: (roomId: RoomId, eventId: EventId) => Effect.Effect<ReadonlyArray<AgentId>, StoreFailed>
+    /** The oldest above this number: what is taken of them makes room for the rest. */
     readonly redactions: (
       agentId: AgentId,
       above: number,

@@ -1,6 +1,6 @@
 // Random lives of inputs with files, cut off at any step: what may never be left over, and what may never be gone.
 import { expect, it } from "@effect/vitest"
-import { Clock, Effect, Exit, FastCheck as fc, Layer, Ref, Runtime, TestClock, TestContext } from "effect"
+import { Clock, Effect, Exit, FastCheck as fc, Layer, Option, Ref, Runtime, TestClock, TestContext } from "effect"
 import { fleetdMigrations } from "../../../migrations/fleetd/all.ts"
 import { DeliveryId } from "../../../src/domain/Ids.ts"
 import type { ArtifactDisk } from "../../../src/layers/fleetd/ArtifactDisk.ts"
@@ -49,6 +49,7 @@ const life = (database: Database) =>
     const around = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.zipLeft(Effect.zipRight(point, effect), point)
     const disk: ArtifactDisk = {
       write: (path) => around(Effect.sync(() => files.set(path, "whole"))),
+      read: (path) => Effect.sync(() => Option.fromNullable(files.get(path))),
       remove: (path) => around(Effect.sync(() => files.delete(path))),
       removeFolder: () => point,
       begin: () => point

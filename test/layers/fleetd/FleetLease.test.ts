@@ -13,6 +13,7 @@ import { type CrossfireClient, CrossfireUnavailable } from "../../../src/service
 import { FleetOutbox } from "../../../src/services/FleetOutbox.ts"
 import { FleetRegistry } from "../../../src/services/FleetRegistry.ts"
 import { Lease } from "../../../src/services/Lease.ts"
+import { Redactions } from "../../../src/services/Redactions.ts"
 import * as FakeClient from "../../support/FakeClient.ts"
 import { editor } from "../../support/FleetFile.ts"
 
@@ -25,7 +26,8 @@ const board = MemoryAgentLevels.layer.pipe(Layer.provideMerge(MemorySignals.laye
 /** Nothing that a level says of its agent is new. */
 const registry = Layer.mergeAll(
   Layer.mock(FleetRegistry, { setStanding: () => Effect.succeed(false) }),
-  Layer.mock(FleetOutbox, {})
+  Layer.mock(FleetOutbox, {}),
+  Layer.mock(Redactions, { take: () => Effect.succeed(false) })
 )
 
 /** The test's clock with a wall and a monotonic reading that a test can move apart; sleeping follows neither. */

@@ -96,7 +96,7 @@ const prepared = (
     yield* Effect.provide(
       Effect.flatMap(
         InputPreparation.make({ maxInputBytes }),
-        ({ batch }) => batch(stamp, agent, sharedContext, level, true, position)
+        ({ batch }) => batch(stamp, agent, sharedContext, level, true, position, { noted: 7, wiped: 3 })
       ),
       layer
     )
@@ -151,6 +151,7 @@ it.scopedLive("[F-02] [F-03] [F-04] files stand in the delivery's folder, and th
     // What it covers is the same as inline.
     expect(publication?.events.map(({ eventId }) => eventId)).toStrictEqual(["$1", "$2", "$3"])
     expect(publication?.items).toStrictEqual([operationId])
+    expect(publication?.redactionsKnown).toBe(7)
   }))
 
 it.scopedLive("[F-01] where even the rooms' counts are too many, the input names the manifest alone", () =>

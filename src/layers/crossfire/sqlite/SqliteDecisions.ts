@@ -133,9 +133,8 @@ export const make = Effect.gen(function*() {
     redactions: (agentId, above, limit) =>
       read(
         Effect.flatMap(
-          sql`SELECT number, room_id, event_id FROM (
-              SELECT * FROM redaction WHERE agent_id = ${agentId} AND number > ${above} ORDER BY number DESC LIMIT ${limit}
-            ) ORDER BY number`,
+          sql`SELECT number, room_id, event_id FROM redaction WHERE agent_id = ${agentId} AND number > ${above}
+            ORDER BY number LIMIT ${limit}`,
           decodeRedactions
         ).pipe(
           Effect.map((rows) => rows.map((row) => ({ number: row.number, roomId: row.room_id, eventId: row.event_id })))

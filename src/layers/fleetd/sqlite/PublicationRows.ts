@@ -25,7 +25,8 @@ const PublicationRow = Schema.Struct({
   boot_id: Publication.fields.bootId,
   turn_id: Publication.fields.turnId,
   failures: Schema.Int,
-  inherits: Publication.fields.inherits
+  inherits: Publication.fields.inherits,
+  redactions_known: Schema.Int
 })
 
 const MoveRow = Schema.Struct({
@@ -73,6 +74,7 @@ export const load = (database: Database, rows: ReadonlyArray<unknown>) =>
         turnId: row.turn_id,
         failures: row.failures,
         inherits: row.inherits,
+        redactionsKnown: row.redactions_known,
         moves: moves.map((move) =>
           new CursorMove({ roomId: move.room_id, base: move.base, next: move.next, seenLatest: move.seen_latest })
         ),
@@ -98,6 +100,7 @@ export const insert = (database: Database, publication: Publication, now: number
         position: encodePosition(publication.position),
         failures: 0,
         inherits: publication.inherits,
+        redactions_known: publication.redactionsKnown,
         prepared_at: now
       })
     }`

@@ -93,6 +93,16 @@ export const make = (kept: Kept) =>
           AND MAX(closed_at, accepted_at) < ${before(now, kept.rowsFor)} LIMIT ${limit}) RETURNING sequence`
       ))
 
+    // One that an input which still waits was collected before has to keep it from being submitted.
+    const redactions = (now: number) =>
+      transaction(counted(
+        sql`DELETE FROM redaction WHERE sequence IN (SELECT redaction.sequence FROM redaction JOIN agent USING (agent_id)
+          WHERE taken_at < ${before(now, kept.rowsFor)} AND redaction.sequence <= redaction_mark
+            AND NOT EXISTS (SELECT 1 FROM publication WHERE publication.agent_id = redaction.agent_id
+              AND publication.state IN ('prepared', 'submitted') AND redactions_known < redaction.sequence)
+          LIMIT ${limit}) RETURNING sequence`
+      ))
+
     /** Only where no window is partly read: inside of one, what stands just before its start can come again. */
     const deliveredIn = (agentId: AgentId, roomId: RoomId, now: number) =>
       transaction(Effect.gen(function*() {
@@ -123,7 +133,9 @@ export const make = (kept: Kept) =>
       batch: Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis
         let most = 0
-        for (const expired of [texts, itemTexts, acknowledgments, publications, messages, notices, delivered]) {
+        for (
+          const expired of [texts, itemTexts, acknowledgments, publications, messages, notices, redactions, delivered]
+        ) {
           most = Math.max(most, yield* expired(now))
         }
         return most >= limit

@@ -3,7 +3,7 @@
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { Acknowledgment, SendPayload } from "../../../domain/api/Crossfire.ts"
-import { AgentId, EventId, OperationId } from "../../../domain/Ids.ts"
+import { AgentId, EventId, Incarnation, OperationId } from "../../../domain/Ids.ts"
 import { FleetDb } from "../../../services/Database.ts"
 import { FleetOutbox, SendRefused } from "../../../services/FleetOutbox.ts"
 import { nextUuid } from "../Uuids.ts"
@@ -11,7 +11,11 @@ import { nextUuid } from "../Uuids.ts"
 /** What crossfire takes as one notice, in UTF-16 units; a longer text is cut. */
 const maxNoticeUnits = 8_000
 
-const AcknowledgmentRow = Schema.Struct({ agentId: AgentId, acknowledgment: Schema.parseJson(Acknowledgment) })
+const AcknowledgmentRow = Schema.Struct({
+  agentId: AgentId,
+  acknowledgment: Schema.parseJson(Acknowledgment),
+  redactionNumber: Schema.Int
+})
 const MessageText = Schema.parseJson(SendPayload)
 const MessageRow = Schema.Struct({ agentId: AgentId, message: MessageText })
 const StateRow = Schema.Struct({
@@ -35,10 +39,12 @@ export const make = Effect.gen(function*() {
   )
 
   const findAcknowledgments = SqlSchema.findAll({
-    Request: Schema.Int,
+    Request: Schema.Struct({ limit: Schema.Int, incarnation: Incarnation }),
     Result: AcknowledgmentRow,
-    execute: (limit) =>
-      sql`SELECT agent_id AS agentId, payload AS acknowledgment FROM acknowledgment
+    execute: ({ incarnation, limit }) =>
+      sql`SELECT agent_id AS agentId, payload AS acknowledgment, COALESCE((SELECT redaction_number FROM agent
+            WHERE agent.agent_id = acknowledgment.agent_id AND redaction_incarnation = ${incarnation}), 0) AS redactionNumber
+          FROM acknowledgment
           WHERE accepted_at IS NULL AND ${sendable} ORDER BY
           ROW_NUMBER() OVER (PARTITION BY agent_id ORDER BY sequence), sequence LIMIT ${limit}`
   })
@@ -89,7 +95,15 @@ export const make = Effect.gen(function*() {
   })
 
   return FleetOutbox.of({
-    waitingAcknowledgments: (limit) => read(findAcknowledgments(limit)),
+    waitingAcknowledgments: (limit, incarnation) =>
+      Effect.map(
+        read(findAcknowledgments({ limit, incarnation })),
+        (rows) =>
+          rows.map(({ acknowledgment, agentId, redactionNumber }) => ({
+            agentId,
+            acknowledgment: { ...acknowledgment, redactionNumber }
+          }))
+      ),
     acknowledged: ({ deliveryId }) =>
       transaction(Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis

@@ -46,6 +46,18 @@ export const make = Effect.gen(function*() {
         (earlier) => Effect.map(lineage(earlier), (rest) => [publication, ...rest])
       )
 
+  /** Whether something of what it covers, or of what it stands for, was removed since it was made. */
+  const redactedSince = (publication: Publication) =>
+    Effect.gen(function*() {
+      for (const { deliveryId } of yield* lineage(publication)) {
+        const rows = yield* sql`SELECT 1 FROM publication_event JOIN redaction USING (event_id)
+          WHERE delivery_id = ${deliveryId} AND redaction.agent_id = ${publication.agentId}
+            AND redaction.sequence > ${publication.redactionsKnown} LIMIT 1`
+        if (rows.length > 0) return true
+      }
+      return false
+    })
+
   /** What `publication` would have written, under the delivery that proves it: its own, or its notice's. */
   const writeProgress = (publication: Publication, provenBy: DeliveryId, now: number) =>
     Effect.gen(function*() {
@@ -146,7 +158,9 @@ export const make = Effect.gen(function*() {
     submitted: (deliveryId, run) =>
       transaction(Effect.gen(function*() {
         const publication = yield* byId(deliveryId)
-        if (publication.state !== "prepared" || !(yield* basesStand(publication))) {
+        const stands = publication.state === "prepared" && (yield* basesStand(publication)) &&
+          !(yield* redactedSince(publication))
+        if (!stands) {
           return yield* new BaseChanged({ deliveryId })
         }
         const now = yield* Clock.currentTimeMillis

@@ -85,6 +85,11 @@ it.scoped("[S-05] texts go 24 hours after their input was settled, rows after 7 
       yield* sql`INSERT INTO notice (operation_id, topic, text, stored_at, accepted_at, closed_at)
         VALUES ('lasts', 't', '', 0, 0, NULL), ('unsent', 't1', '', 0, NULL, 0), ('over', 't2', '', 0, 0, 0)`
 
+      yield* sql`INSERT INTO redaction (agent_id, room_id, event_id, taken_at)
+        VALUES (${editor}, '!r', '$wiped', 0), (${editor}, '!r', '$waited-for', 0), (${editor}, '!r', '$not-yet', 0)`
+      yield* sql`UPDATE agent SET redaction_mark = 2`
+      yield* sql`UPDATE publication SET redactions_known = 1`
+
       yield* TestClock.adjust("24 hours")
       yield* all
       expect(yield* column("text")).toHaveLength(11)
@@ -102,6 +107,9 @@ it.scoped("[S-05] texts go 24 hours after their input was settled, rows after 7 
         ["owed", "filed", "last", "prepared", "submitted", "unknown", "shown"]
       )
       expect(yield* column("item")).toStrictEqual([])
+      expect(yield* sql`SELECT event_id AS id FROM redaction ORDER BY sequence`).toStrictEqual([{ id: "$waited-for" }, {
+        id: "$not-yet"
+      }])
       expect(yield* column("acknowledgment")).toStrictEqual(["owed"])
       expect(yield* column("outgoing")).toStrictEqual(["waits", "late"])
       expect(yield* column("notice")).toStrictEqual(["lasts", "unsent"])

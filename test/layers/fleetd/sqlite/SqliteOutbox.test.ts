@@ -2,12 +2,21 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { Acknowledgment } from "../../../../src/domain/api/Crossfire.ts"
 import { cursorAt } from "../../../../src/domain/Cursor.ts"
-import { DeliveryId, EventId, OperationId, RoomId, StreamToken, UserId } from "../../../../src/domain/Ids.ts"
+import {
+  DeliveryId,
+  EventId,
+  Incarnation,
+  OperationId,
+  RoomId,
+  StreamToken,
+  UserId
+} from "../../../../src/domain/Ids.ts"
 import * as SqliteOutbox from "../../../../src/layers/fleetd/sqlite/SqliteOutbox.ts"
 import { FleetDb } from "../../../../src/services/Database.ts"
 import { FleetOutbox, SendRefused } from "../../../../src/services/FleetOutbox.ts"
 import { editor, registryIn, reporter, scratchFolder } from "../../../support/FleetFile.ts"
 
+const incarnation = Incarnation.make("00000000-0000-4000-8000-0000000000aa")
 const outboxIn = (folder: string) => SqliteOutbox.layer.pipe(Layer.provideMerge(registryIn(folder)))
 
 const message = (n: number, text = `text ${n}`) => ({
@@ -84,14 +93,15 @@ it.scopedLive("acknowledgments are handed out in order until crossfire accepted 
               VALUES (${acknowledgment.deliveryId}, ${editor}, ${payload})`
         )
       }
-      const waiting = yield* outbox.waitingAcknowledgments(10)
+      const waiting = yield* outbox.waitingAcknowledgments(10, incarnation)
       expect(waiting).toStrictEqual(acknowledgments.map((acknowledgment) => ({ agentId: editor, acknowledgment })))
       const [first] = acknowledgments
       if (first === undefined) return
       yield* outbox.acknowledged(first)
-      expect((yield* outbox.waitingAcknowledgments(10)).map((each) => each.acknowledgment.deliveryId)).toStrictEqual([
-        "55555555-5555-4555-8555-555555555552"
-      ])
+      expect((yield* outbox.waitingAcknowledgments(10, incarnation)).map((each) => each.acknowledgment.deliveryId))
+        .toStrictEqual([
+          "55555555-5555-4555-8555-555555555552"
+        ])
     }).pipe(Effect.provide(outboxIn(folder)))
   }))
 

@@ -6,6 +6,7 @@ import { Binding, HistoryPosition, Receipt } from "../../../../src/domain/Histor
 import {
   DeliveryId,
   EventId,
+  Incarnation,
   OperationId,
   RoomId,
   RunId,
@@ -22,6 +23,7 @@ import { BaseChanged, Publications } from "../../../../src/services/Publications
 import { ReadState } from "../../../../src/services/ReadState.ts"
 import { editor, registryIn, scratchFolder, smallFleet } from "../../../support/FleetFile.ts"
 
+const incarnation = Incarnation.make("00000000-0000-4000-8000-0000000000aa")
 const room = RoomId.make("!room")
 const token = (at: number) => StreamToken.make(`s${at}`)
 const idOf = (digit: number) => `${String(digit).repeat(8)}-0000-4000-8000-000000000000`
@@ -129,7 +131,7 @@ it.scopedLive("[D-04] the notice that is confirmed writes all that the unknown i
       expect(yield* inputs.waitingCount(editor, sharedContext)).toBe(0)
       expect(yield* publications.unknown(editor, sharedContext)).toStrictEqual(Option.none())
       const outbox = yield* FleetOutbox
-      expect(yield* outbox.waitingAcknowledgments(10)).toStrictEqual([{
+      expect(yield* outbox.waitingAcknowledgments(10, incarnation)).toStrictEqual([{
         agentId: editor,
         acknowledgment: {
           deliveryId: delivery(3),
@@ -140,7 +142,7 @@ it.scopedLive("[D-04] the notice that is confirmed writes all that the unknown i
       }])
       // Found in the history once more: nothing is written twice.
       yield* confirm(3)
-      expect(yield* outbox.waitingAcknowledgments(10)).toHaveLength(1)
+      expect(yield* outbox.waitingAcknowledgments(10, incarnation)).toHaveLength(1)
     }).pipe(Effect.provide(stores))
   }))
 
