@@ -38,7 +38,7 @@ const eventsIn = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
 
 const pass = TestClock.adjust("10 seconds").pipe(Effect.repeatN(11))
 
-it.scoped("[D-01] a message that was removed before it was given stands in the next input, which is given all the same", () =>
+it.scoped("[D-01] [F47] a message that was removed before it was given stands in the next input, which is given all the same", () =>
   Effect.gen(function*() {
     const { crossfire, daemon, memory } = yield* setting
     const room = crossfire.room("one")
@@ -50,6 +50,10 @@ it.scoped("[D-01] a message that was removed before it was given stands in the n
     expect(eventsIn(inputs(memory))).toStrictEqual([gone, asked])
     expect(inputs(memory)).toHaveLength(1)
     expect(crossfire.asked.boundaries).toBeLessThan(5)
+    // The removal's number is acknowledged by itself, and with whatever follows.
+    const numbers = crossfire.acknowledgments.map(({ redactionNumber }) => redactionNumber)
+    expect(numbers).toStrictEqual([1, 1])
+    expect(crossfire.acknowledgments[0]).toMatchObject({ cursors: [], delivered: [] })
   }))
 
 it.scoped("[D-01] a message that is removed while its input waits to be given is given as a removed one", () =>
