@@ -1,6 +1,8 @@
 // How the command-line programs answer: text or JSON on standard output, an error with its next step on standard error, and
 // an exit code that a script can act on.
+import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
+import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Options from "@effect/cli/Options"
 import * as ValidationError from "@effect/cli/ValidationError"
 import * as NodeContext from "@effect/platform-node/NodeContext"
@@ -30,6 +32,35 @@ export interface Answer {
 }
 
 export const jsonOption = Options.boolean("json").pipe(Options.withDescription("Answer in JSON, errors too"))
+
+interface Checked<A, I extends string> {
+  readonly schema: Schema.Schema<A, I>
+  /** In words, for whoever gave something else: "a whole number from 1 to 30". */
+  readonly takes: string
+}
+
+const checked = <A, I extends string>(named: string, { schema, takes }: Checked<A, I>) => {
+  const decode = Schema.decodeUnknown(schema)
+  return (text: string) => Effect.mapError(decode(text), () => HelpDoc.p(`${named} takes ${takes}`))
+}
+
+/** An option whose value is not any text: a wrong one is told by the option's name and by what it takes. */
+export const valueOption = <A, I extends string>(name: string, values: Checked<A, I>): Options.Options<A> => {
+  const check = checked(`--${name}`, values)
+  return Options.mapEffect(
+    Options.text(name),
+    (text) => Effect.mapError(check(text), (error) => ValidationError.invalidValue(error))
+  )
+}
+
+/** The same for an argument. */
+export const valueArgument = <A, I extends string>(name: string, values: Checked<A, I>): Args.Args<A> =>
+  Args.mapEffect(Args.text({ name }), checked(name, values))
+
+export const wholeNumber = (least: number, most: number): Checked<number, string> => ({
+  schema: Schema.NumberFromString.pipe(Schema.int(), Schema.between(least, most)),
+  takes: `a whole number from ${least} to ${most}`
+})
 
 /** Control characters as visible escapes: nothing that a name or a reason holds can steer the terminal. */
 export const visible = (text: string): string =>

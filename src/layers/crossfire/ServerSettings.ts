@@ -159,8 +159,13 @@ export const read = (data: string): Effect.Effect<ServerSettings, ServerSettings
       }
     })
     const decoded = decodeFile(table)
-    if (Either.isRight(decoded)) return decoded.right
     const lineOf = tomlLines(text)
+    if (Either.isRight(decoded)) {
+      const { homeserver, http } = decoded.right
+      if (homeserver.mode === "own" || homeserver.port !== http.port) return decoded.right
+      const problem = "must be another port than http.port, where crossfire itself listens"
+      return yield* invalid(path, [{ line: lineOf(["homeserver", "port"]), field: "homeserver.port", problem }])
+    }
     const issues = ParseResult.ArrayFormatter.formatErrorSync(decoded.left)
     const problems = new Map(issues.map((issue) => {
       const place = issue.path.map((part) => typeof part === "number" ? part : String(part))

@@ -136,7 +136,7 @@ const administrator = (installation: Installation, { name, password }: FirstAdmi
     const homeserver = yield* prepare(installation, registrationGate(yield* storedPolicy))
     if (Option.isNone(homeserver.accounts)) {
       yield* makeKnown(userId, "administrator")
-      return { userId, account: null }
+      return { userId, account: null, homeserverUrl: homeserver.access.baseUrl }
     }
     yield* Layer.build(homeserver.running)
     const accounts = Context.get(yield* Layer.build(homeserver.accounts.value), PersonAccounts)
@@ -144,7 +144,7 @@ const administrator = (installation: Installation, { name, password }: FirstAdmi
     const account = yield* ensure(name, password)
     yield* makeKnown(userId, "administrator")
     yield* Effect.provide(Effect.flatMap(RegistrationTokens, ({ states }) => states), homeserver.tokens)
-    return { userId, account }
+    return { userId, account, homeserverUrl: homeserver.access.baseUrl }
   }).pipe(Effect.scoped)
 
 /** With the instance's lock: of two at the same time, one makes the folder, and the other changes nothing of it. */
@@ -153,8 +153,9 @@ const whole = (options: InitOptions, installation: Installation, first: FirstAdm
     const { data } = options
     yield* notYetThere(data)
     const forHomeserver = yield* registered(options)
-    const { account, userId } = yield* administrator(installation, first)
+    const { account, homeserverUrl, userId } = yield* administrator(installation, first)
     yield* privateFile(settingsPath(data), settingsFile(options))
+    const webUrl = ServerSettings.publicOrigin(installation.settings)
     const who = account === null ? [] : PersonAccount.told(userId, account)
     return {
       json: {
@@ -162,6 +163,8 @@ const whole = (options: InitOptions, installation: Installation, first: FirstAdm
         administrator: userId,
         account: account?.account ?? "elsewhere",
         passwordFile: account?.passwordFile ?? null,
+        homeserverUrl,
+        webUrl,
         steps: forHomeserver
       },
       text: [
@@ -169,7 +172,10 @@ const whole = (options: InitOptions, installation: Installation, first: FirstAdm
         ...who,
         `${userId} is the instance's administrator.`,
         ...forHomeserver === null
-          ? [`Start crossfire with: crossfire serve --data ${data}`]
+          ? [
+            `Start crossfire with: crossfire serve --data ${data}`,
+            `Then the homeserver is at ${homeserverUrl}, and the web pages are at ${webUrl}.`
+          ]
           : ["", forHomeserver.trimEnd()]
       ].join("\n")
     }

@@ -8,11 +8,12 @@ import { AddedPerson } from "../../domain/api/Operator.ts"
 import { PersonView } from "../../domain/api/People.ts"
 import { UserId } from "../../domain/Ids.ts"
 import { told } from "../../layers/crossfire/people/PersonAccount.ts"
-import { answer, jsonOption, UsageError } from "../CommandLine.ts"
+import { answer, jsonOption, valueArgument } from "../CommandLine.ts"
 import { dataOption, exitCodeOf } from "./CommandOptions.ts"
 import * as Installation from "./Installation.ts"
 import * as OperatorClient from "./OperatorClient.ts"
 import { promptedPassword } from "./PasswordPrompt.ts"
+import { localName, personId } from "./PersonName.ts"
 
 const encodePerson = Schema.encodeSync(PersonView)
 const encodeAdded = Schema.encodeSync(AddedPerson)
@@ -26,14 +27,15 @@ const line = (person: PersonView): string =>
     `${person.sessions} ${person.sessions === 1 ? "session" : "sessions"}`
   ].join("  ")
 
-/** `alice` is the one of this homeserver. */
-const userIdOf = (name: string, serverName: string) =>
-  Schema.decode(UserId)(name.startsWith("@") ? name : `@${name}:${serverName}`).pipe(
-    Effect.mapError(() => new UsageError({ reason: `"${name}" is no user of this homeserver` }))
-  )
+/** The tag is the server's, which does not repeat whom it was asked for. */
+class PersonUnknown extends Schema.TaggedError<PersonUnknown>()("NotFound", { userId: UserId }) {
+  override get message(): string {
+    return `${this.userId} is not known to this instance. Who is: crossfire person list`
+  }
+}
 
 const nameArgument = Args.text({ name: "name" }).pipe(
-  Args.withDescription("The name before the colon of the Matrix ID; the whole ID where somebody is known already")
+  Args.withDescription("The name before the colon of the Matrix ID, or the whole ID")
 )
 
 const shown = (person: PersonView, done: string) => ({
@@ -61,10 +63,11 @@ const add = Command.make(
       exitCodeOf,
       Effect.gen(function*() {
         const installation = yield* Installation.read(data)
+        const localpart = yield* localName(name, installation.settings.server_name)
         const password = askPassword ? yield* promptedPassword : null
         const added = yield* OperatorClient.call(installation.data, (client) =>
           client.addPerson({
-            payload: { name, role: admin ? "administrator" : "member", password }
+            payload: { name: localpart, role: admin ? "administrator" : "member", password }
           }))
         const { person } = added
         const account = added.account === "elsewhere"
@@ -109,8 +112,10 @@ const onePerson = (
       exitCodeOf,
       Effect.gen(function*() {
         const installation = yield* Installation.read(data)
-        const userId = yield* userIdOf(name, installation.settings.server_name)
-        const person = yield* OperatorClient.call(installation.data, (client) => change(client, userId))
+        const userId = yield* personId(name, installation.settings.server_name)
+        const person = yield* OperatorClient.call(installation.data, (client) => change(client, userId)).pipe(
+          Effect.catchTag("NotFound", () => new PersonUnknown({ userId }))
+        )
         return shown(person, done(person))
       })
     )).pipe(Command.withDescription(description))
@@ -121,7 +126,9 @@ const setRole = Command.make(
     data: dataOption,
     json: jsonOption,
     name: nameArgument,
-    role: Args.text({ name: "role" }).pipe(Args.withSchema(PersonRole), Args.withDescription("member or administrator"))
+    role: valueArgument("role", { schema: PersonRole, takes: "member or administrator" }).pipe(
+      Args.withDescription("member or administrator")
+    )
   },
   ({ data, json, name, role: wanted }) =>
     answer(
@@ -130,9 +137,12 @@ const setRole = Command.make(
       exitCodeOf,
       Effect.gen(function*() {
         const installation = yield* Installation.read(data)
-        const userId = yield* userIdOf(name, installation.settings.server_name)
+        const userId = yield* personId(name, installation.settings.server_name)
         const person = yield* OperatorClient.call(installation.data, (client) =>
-          client.setRole({ path: { userId }, payload: { role: wanted } }))
+          client.setRole({ path: { userId }, payload: { role: wanted } })).pipe(
+            Effect.catchTag("NotFound", () =>
+              new PersonUnknown({ userId }))
+          )
         return shown(person, `is ${role(person)} of this instance`)
       })
     )

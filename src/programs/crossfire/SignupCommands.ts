@@ -5,19 +5,45 @@ import * as Options from "@effect/cli/Options"
 import { DateTime, Effect, Option, Schema } from "effect"
 import { NewInvitation, SignupView } from "../../domain/api/People.ts"
 import { maxInvitationMillis, SignupPolicy, usualInvitationMillis } from "../../domain/Signup.ts"
-import { answer, jsonOption } from "../CommandLine.ts"
+import { publicOrigin } from "../../layers/crossfire/ServerSettings.ts"
+import { answer, jsonOption, valueArgument, valueOption, wholeNumber } from "../CommandLine.ts"
 import { dataOption, exitCodeOf } from "./CommandOptions.ts"
 import * as Installation from "./Installation.ts"
 import * as OperatorClient from "./OperatorClient.ts"
 
 const dayMillis = 24 * 60 * 60 * 1000
 const maxDays = maxInvitationMillis / dayMillis
+const maxNoteLength = 200
 
 const encodeInvitation = Schema.encodeSync(NewInvitation)
 const encodeSignup = Schema.encodeSync(SignupView)
 
-const invitationText = (made: NewInvitation): string =>
+const onThisMachine: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
+
+/** What stands in the way of whoever gets these addresses. */
+const addressRemarks = (homeserverUrl: string, webUrl: string, elementUrl: string): ReadonlyArray<string> => {
+  const local = [homeserverUrl, webUrl].filter((url) => onThisMachine.has(URL.parse(url)?.hostname ?? ""))
+  return [
+    ...local.length === 0 ? [] : [
+      `${
+        local.join(" and ")
+      } can be opened on this machine alone. For people elsewhere, set homeserver.public_url and ` +
+      "http.public_url in crossfire.toml"
+    ],
+    ...homeserverUrl.startsWith("http:") && elementUrl.startsWith("https:")
+      ? [
+        "A browser that loaded Element over https may refuse a plain http homeserver: use Element Desktop, or a web " +
+        "build that you serve yourself"
+      ]
+      : []
+  ]
+}
+
+const invitationText = (made: NewInvitation, webUrl: string, policy: SignupPolicy): string =>
   [
+    ...policy === "open"
+      ? ["Anybody can sign up without a token now (crossfire signup: open). This one is good all the same.", ""]
+      : [],
     `Token, shown this once: ${made.token}`,
     "",
     `Good for one account, until ${
@@ -25,7 +51,9 @@ const invitationText = (made: NewInvitation): string =>
     }. To whoever it is for:`,
     `1. Open ${made.elementUrl}/#/register`,
     `2. Choose the homeserver ${made.homeserverUrl}`,
-    "3. Choose a name and a password, and enter the token when it is asked for"
+    "3. Choose a name and a password, and enter the token when it is asked for",
+    `4. Sign in at ${webUrl} with the new Matrix ID: before that one can own no agent`,
+    ...addressRemarks(made.homeserverUrl, webUrl, made.elementUrl).flatMap((remark) => ["", `${remark}.`])
   ].join("\n")
 
 export const inviteCommand = Command.make(
@@ -33,13 +61,14 @@ export const inviteCommand = Command.make(
   {
     data: dataOption,
     json: jsonOption,
-    note: Options.text("note").pipe(
-      Options.withSchema(Schema.String.pipe(Schema.maxLength(200))),
+    note: valueOption("note", {
+      schema: Schema.String.pipe(Schema.maxLength(maxNoteLength)),
+      takes: `at most ${maxNoteLength} characters`
+    }).pipe(
       Options.withDescription("Who it is for, for yourself"),
       Options.withDefault("")
     ),
-    days: Options.integer("days").pipe(
-      Options.withSchema(Schema.Int.pipe(Schema.between(1, maxDays))),
+    days: valueOption("days", wholeNumber(1, maxDays)).pipe(
       Options.withDescription(`How long it is good, 1 to ${maxDays}`),
       Options.withDefault(usualInvitationMillis / dayMillis)
     )
@@ -53,7 +82,10 @@ export const inviteCommand = Command.make(
         const installation = yield* Installation.read(data)
         const made = yield* OperatorClient.call(installation.data, (client) =>
           client.invite({ payload: { note, lastsMillis: days * dayMillis } }))
-        return { json: encodeInvitation(made), text: invitationText(made) }
+        const { policy } = yield* OperatorClient.call(installation.data, (client) =>
+          client.signup({}))
+        const webUrl = publicOrigin(installation.settings)
+        return { json: { ...encodeInvitation(made), webUrl, policy }, text: invitationText(made, webUrl, policy) }
       })
     )
 ).pipe(Command.withDescription("Make a token with which one person can sign up on the managed homeserver"))
@@ -72,8 +104,7 @@ export const signupCommand = Command.make(
   {
     data: dataOption,
     json: jsonOption,
-    policy: Args.text({ name: "policy" }).pipe(
-      Args.withSchema(SignupPolicy),
+    policy: valueArgument("policy", { schema: SignupPolicy, takes: "invite, members or open" }).pipe(
       Args.withDescription("invite, members or open; where it is left out, the present one is shown"),
       Args.optional
     )

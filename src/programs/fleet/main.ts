@@ -19,7 +19,17 @@ import {
 import { OperationId } from "../../domain/Ids.ts"
 import * as FleetSocketClient from "../../layers/fleetd/FleetSocketClient.ts"
 import * as RootFolder from "../../layers/fleetd/RootFolder.ts"
-import { type Answer, answer, type CommandFailure, exitCodes, jsonOption, main, UsageError } from "../CommandLine.ts"
+import {
+  type Answer,
+  answer,
+  type CommandFailure,
+  exitCodes,
+  jsonOption,
+  main,
+  UsageError,
+  valueOption,
+  wholeNumber
+} from "../CommandLine.ts"
 import { hostEnvironment } from "../HostEnvironment.ts"
 import { rootPath } from "../RootPath.ts"
 import * as DaemonProcess from "./DaemonProcess.ts"
@@ -212,14 +222,12 @@ const send = Command.make("send", {
   ...common,
   name: Args.text({ name: "NAME" }),
   text: Args.text({ name: "TEXT" }).pipe(Args.withDescription("The message, or - to read it from standard input")),
-  wait: Options.integer("wait").pipe(
+  wait: valueOption("wait", wholeNumber(0, 3_600)).pipe(
     Options.withDescription("How many seconds to wait for the proof of delivery"),
-    Options.withSchema(Schema.Int.pipe(Schema.between(0, 3_600))),
     Options.withDefault(10)
   ),
-  operation: Options.text("operation").pipe(
+  operation: valueOption("operation", { schema: OperationId, takes: "the ID that fleet send answered" }).pipe(
     Options.withDescription("The operation's ID: the same one again sends nothing twice"),
-    Options.withSchema(OperationId),
     Options.optional
   )
 }, ({ json, name, operation, root, text, wait }) =>
@@ -238,9 +246,8 @@ const send = Command.make("send", {
 
 const deliveries = Command.make("deliveries", {
   ...common,
-  limit: Options.integer("limit").pipe(
+  limit: valueOption("limit", wholeNumber(1, maxDeliveries)).pipe(
     Options.withDescription("How many of the newest inputs"),
-    Options.withSchema(Schema.Int.pipe(Schema.between(1, maxDeliveries))),
     Options.withDefault(20)
   )
 }, ({ json, limit, root }) =>

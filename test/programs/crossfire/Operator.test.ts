@@ -50,7 +50,9 @@ const ports = Effect.gen(function*() {
 const Made = Schema.parseJson(Schema.Struct({
   administrator: Schema.String,
   account: Schema.String,
-  passwordFile: Schema.NullOr(Schema.String)
+  passwordFile: Schema.NullOr(Schema.String),
+  homeserverUrl: Schema.String,
+  webUrl: Schema.String
 }))
 const readMade = Schema.decodeSync(Made)
 const Invited = Schema.parseJson(Schema.Struct({ token: Schema.String, homeserverUrl: Schema.String }))
@@ -92,11 +94,16 @@ it.scopedLive(
       const root = yield* folder
       const data = join(root, "data")
       const log = join(root, "log")
-      const { args, homeserver } = yield* ports
+      const { args, homeserver, http } = yield* ports
       const made = yield* crossfire("init", "--admin", "alice", "--data", data, "--json", ...args)
       expect([made.code, made.stderr]).toStrictEqual([0, ""])
       const first = readMade(made.stdout)
-      expect(first).toMatchObject({ administrator: "@alice:localhost", account: "made" })
+      expect(first).toMatchObject({
+        administrator: "@alice:localhost",
+        account: "made",
+        homeserverUrl: `http://127.0.0.1:${homeserver}`,
+        webUrl: `http://127.0.0.1:${http}`
+      })
       const passwordFile = first.passwordFile ?? ""
       expect(statSync(passwordFile).mode & 0o777).toBe(0o600)
       const password = readFileSync(passwordFile, "utf8").trim()
@@ -120,6 +127,12 @@ it.scopedLive(
         (yield* crossfire("invite", "--note", "Bo", "--days", "2", "--data", data, "--json")).stdout
       )
       const element = yield* registrations(invited.homeserverUrl)
+      // What is handed on names everything that its reader needs.
+      const handed = (yield* crossfire("invite", "--data", data)).stdout
+      expect(handed).toContain(`4. Sign in at http://127.0.0.1:${http} with the new Matrix ID`)
+      expect(handed).toContain("can be opened on this machine alone")
+      expect(handed).toContain("may refuse a plain http homeserver")
+      expect(handed).not.toContain("without a token")
       const canary = "canary-5d1c-typed-in-element"
       expect((yield* element.register("bo", canary, invited.token)).status).toBe(200)
       const typed = "canary-77ab-typed-at-the-terminal"
@@ -129,12 +142,28 @@ it.scopedLive(
       yield* signedIn(homeserver, "cy", typed)
 
       expect((yield* crossfire("person", "role", "alice", "member", "--data", data)).code).toBe(4)
+      expect((yield* crossfire("person", "add", "@eve:localhost", "--data", data)).stdout).toContain(
+        "@eve:localhost has an"
+      )
+      const foreign = yield* crossfire("person", "add", "@eve:example.org", "--data", data)
+      expect([foreign.code, foreign.stderr]).toStrictEqual([
+        2,
+        "crossfire: @eve:example.org is a user of another homeserver, example.org. People of this instance have their " +
+        "account on localhost\n"
+      ])
+      const unknown = yield* crossfire("person", "deactivate", "nobody", "--data", data)
+      expect([unknown.code, unknown.stderr]).toStrictEqual([
+        4,
+        "crossfire: @nobody:localhost is not known to this instance. Who is: crossfire person list\n"
+      ])
       expect((yield* crossfire("person", "add", "../x", "--data", data)).code).toBe(0)
       const refused = yield* crossfire("person", "add", "Bad Name", "--data", data)
       expect([refused.code, refused.stdout]).toStrictEqual([4, ""])
       expect((yield* crossfire("person", "deactivate", "cy", "--data", data)).stdout).toContain("is deactivated")
       const listed = yield* crossfire("person", "list", "--data", data)
       expect(listed.stdout).toContain("@cy:localhost  member  deactivated")
+      expect((yield* crossfire("signup", "open", "--data", data)).code).toBe(0)
+      expect((yield* crossfire("invite", "--data", data)).stdout).toContain("Anybody can sign up without a token now")
       yield* child.stop
 
       for (const secret of [canary, typed]) {
