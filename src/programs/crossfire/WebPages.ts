@@ -98,9 +98,10 @@ const pageHeaders = (nonce: string) => ({
 
 const newNonce = Effect.sync(() => randomBytes(nonceBytes).toString("base64url"))
 
-const page = (html: string) =>
+const page = (html: string, status = 200) =>
   Effect.map(newNonce, (nonce) =>
     HttpServerResponse.text(html.replaceAll(noncePlaceholder, nonce), {
+      status,
       contentType: "text/html; charset=utf-8",
       headers: pageHeaders(nonce)
     }))
@@ -132,7 +133,17 @@ const asset = (path: string, { bytes, gzipped, type }: BuiltFile) =>
     })
   })
 
-/** One route per page and per built file; a path that is neither is not looked for anywhere. */
+/** Where a file could have been meant, nothing is shown. */
+const nothingHere = (html: string | null) =>
+  Effect.flatMap(
+    HttpServerRequest.HttpServerRequest,
+    ({ url }) =>
+      html === null || /[.%\\]/u.test(url.split("?", 1)[0] ?? url)
+        ? HttpServerResponse.empty({ status: 404 })
+        : page(html, 404)
+  )
+
+/** One route per page and per built file; a path that is neither is not looked for anywhere, and a single word told so by the page. */
 export const routes = (folder: string) =>
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function*() {
@@ -146,5 +157,6 @@ export const routes = (folder: string) =>
       for (const [path, file] of files) {
         if (path !== "/index.html") yield* router.get(path, asset(path, file))
       }
+      yield* router.get("/:word", nothingHere(html))
     })
   )

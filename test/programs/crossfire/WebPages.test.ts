@@ -142,6 +142,18 @@ it.scopedLive("[A26] looks nothing up but what the manifest names, however a pat
     expect((yield* get("/", {}, "POST")).status).toBe(404)
   }))
 
+it.scopedLive("answers a word at which no page stands with the page, which says so, and status 404", () =>
+  Effect.gen(function*() {
+    const get = yield* serve(built)
+    const { headers, status, text } = yield* get("/nowhere?x=1")
+    expect([status, headers["content-type"], headers["cache-control"]])
+      .toEqual([404, "text/html; charset=utf-8", "no-store"])
+    expect(text).toContain("<title>crossfire</title>")
+    for (const path of ["/favicon.ico", "/nowhere/else", "/%6eowhere"]) {
+      expect(yield* get(path)).toMatchObject({ status: 404, text: "" })
+    }
+  }))
+
 it.scopedLive("says what to run where nothing was built", () =>
   Effect.gen(function*() {
     const get = yield* serve({})
