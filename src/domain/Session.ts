@@ -39,6 +39,9 @@ export const describedBrowser = (text: string): string =>
   "unknown"
 
 export const linkLifeMillis = 5 * 60 * 1000
+/** So many links one person gets within the window. */
+export const maxLinksPerPerson = 3
+export const linkWindowMillis = 15 * 60 * 1000
 
 export const isOver = (
   session: { readonly seenAtMillis: number; readonly endsAtMillis: number },

@@ -1,5 +1,5 @@
-// Where somebody was when they had to sign in. The link opens in another tab, so it is kept in the browser's storage for
-// this origin; only one of our own paths ever comes out of it.
+// Where somebody was when they had to sign in: kept in the tab itself, and for the link, which opens in another tab, in the
+// browser's storage for this origin. Only one of our own paths ever comes out of it.
 import { pagePaths } from "../domain/WebPaths.ts"
 
 const key = "crossfire:return-to"
@@ -8,6 +8,7 @@ const ours = /^\/(?:requests|requests\/[0-9a-f-]{36}|people|invitations|sessions
 export const remember = (path: string) => {
   if (!ours.test(path)) return
   try {
+    sessionStorage.setItem(key, path)
     localStorage.setItem(key, path)
   } catch {
     // No storage: the overview is where one returns to.
@@ -16,7 +17,8 @@ export const remember = (path: string) => {
 
 export const takeBack = (): string => {
   try {
-    const path = localStorage.getItem(key)
+    const path = sessionStorage.getItem(key) ?? localStorage.getItem(key)
+    sessionStorage.removeItem(key)
     localStorage.removeItem(key)
     return path !== null && ours.test(path) ? path : pagePaths.fleets
   } catch {

@@ -20,6 +20,8 @@ inBrowser("signing in", (it) => {
         await page.getByRole("heading", { name: "Look into your chat" }).waitFor()
         expect(state.asked).toEqual(["@alice:example.org"])
         expect(await page.getByText("@cf-bot:example.org").first().isVisible()).toBe(true)
+        await page.getByText("Nothing came?").click()
+        expect(await page.getByText("at most 3 links in 15 minutes").isVisible()).toBe(true)
 
         // The bot's link opens beside it, as from a chat.
         const other = await context.newPage()
@@ -27,8 +29,8 @@ inBrowser("signing in", (it) => {
         await other.getByRole("button", { name: "Sign in" }).click()
         await other.getByRole("heading", { name: "Sessions" }).waitFor()
         expect(new URL(other.url()).pathname).toBe("/sessions")
-        // The page that waited learns of it.
-        await page.getByRole("heading", { name: "Fleets" }).waitFor()
+        // The page that waited learns of it, and is back where it was as well.
+        await page.getByRole("heading", { name: "Sessions" }).waitFor()
       })
       const cookies = yield* Effect.promise(() => context.cookies(origin))
       const flags = cookies.filter(({ name }) => name === sessionCookie || name === askingCookie)
@@ -65,6 +67,9 @@ inBrowser("signing in", (it) => {
         await page.goto(`${origin}/sign-in/link#${goodLink}`)
         await page.getByRole("button", { name: "Sign in" }).click()
         await page.getByRole("alert").filter({ hasText: "only in the browser that asked" }).waitFor()
+        expect(await page.getByText("in which you asked for it").count()).toBe(0)
+        expect(await page.getByRole("button", { name: "Sign in" }).count()).toBe(0)
+        expect(await focused(page)).toBe("Ask for another link")
         await giveCookie(context, askingCookie, "asked")
         await page.goto(`${origin}/sign-in/link#${"x".repeat(43)}`)
         await page.getByRole("button", { name: "Sign in" }).click()
@@ -87,6 +92,10 @@ inBrowser("signing in", (it) => {
         await page.keyboard.press("Enter")
         await page.getByText("Type your Matrix ID, as Element shows it").waitFor()
         expect(await focused(page)).toBe("Your Matrix ID")
+        await page.keyboard.type("bad name!!")
+        await page.keyboard.press("Enter")
+        await page.getByText("That is no Matrix ID").waitFor()
+        await page.keyboard.press("Control+A")
         await page.keyboard.type("@alice:example.org")
         await page.keyboard.press("Enter")
         await page.getByRole("heading", { name: "Look into your chat" }).waitFor()

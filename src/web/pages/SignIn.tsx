@@ -6,7 +6,9 @@ import IconBrandMatrix from "@tabler/icons-react/dist/esm/icons/IconBrandMatrix.
 import IconMessage2Check from "@tabler/icons-react/dist/esm/icons/IconMessage2Check.mjs"
 import { Option } from "effect"
 import { type FormEvent, useEffect, useRef, useState } from "react"
+import { readAskedUser } from "../../domain/AskedUser.ts"
 import type { UserId } from "../../domain/Ids.ts"
+import { linkWindowMillis, maxLinksPerPerson } from "../../domain/Session.ts"
 import { useAct } from "../Act.ts"
 import { Api } from "../Api.ts"
 import { CopyLine } from "../parts/Copy.tsx"
@@ -24,6 +26,15 @@ interface Asked {
 }
 
 const minuteMillis = 60_000
+
+/** About the form alone, before anything is asked. A name without a server is one of this crossfire's own. */
+const complaintAbout = (typed: string): string | null => {
+  if (typed === "") return "Type your Matrix ID, as Element shows it under your name"
+  const server = typed.includes(":") ? typed.slice(typed.indexOf(":") + 1) : "example.org"
+  return Option.isSome(readAskedUser(typed, server))
+    ? null
+    : "That is no Matrix ID: it looks like @alice:example.org, as Element shows it under your name"
+}
 
 /** The same words for anybody, whether such a person is known or not. */
 const Sent = ({ again, asked }: { readonly asked: Asked; readonly again: () => void }) => {
@@ -57,7 +68,14 @@ const Sent = ({ again, asked }: { readonly asked: Asked; readonly again: () => v
             <CopyLine text={asked.bot} what="the bot’s ID" />
             <Anchor href={matrixTo(asked.bot)} target="_blank" rel="noreferrer">Open by matrix.to</Anchor>
           </li>
-          <li>Only people whom an administrator has made known can sign in. Ask yours.</li>
+          <li>
+            Did you ask several times? One person gets at most {maxLinksPerPerson} links in{" "}
+            {linkWindowMillis / minuteMillis} minutes. Wait as long, then ask once.
+          </li>
+          <li>
+            It takes an account on this crossfire’s own homeserver. Where that homeserver is not run by crossfire, an
+            administrator makes people known first. Ask yours, too, if you were deactivated.
+          </li>
         </ul>
       </details>
       <Button variant="default" onClick={again}>Ask again or use another ID</Button>
@@ -71,7 +89,7 @@ export const SignIn = () => {
   const ask = useAct(Api.mutation("signIn", "ask"))
   const [user, setUser] = useState("")
   const [asked, setAsked] = useState<Asked | null>(null)
-  const [missing, setMissing] = useState(false)
+  const [complaint, setComplaint] = useState<string | null>(null)
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => onSignedInElsewhere(askSession), [askSession])
   const signedIn = Result.isSuccess(current) && !current.waiting
@@ -83,8 +101,12 @@ export const SignIn = () => {
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     const typed = user.trim()
-    setMissing(typed === "")
-    if (typed === "") return field.current?.focus()
+    const complained = complaintAbout(typed)
+    setComplaint(complained)
+    if (complained !== null) {
+      ask.clear()
+      return field.current?.focus()
+    }
     const answer = await ask.run({ payload: { user: typed } })
     if (Option.isSome(answer)) setAsked({ user: typed, ...answer.value })
   }
@@ -112,7 +134,7 @@ export const SignIn = () => {
               autoComplete="username"
               autoCapitalize="none"
               spellCheck={false}
-              error={missing ? "Type your Matrix ID, as Element shows it under your name" : null}
+              error={complaint}
               onChange={(event) => setUser(event.currentTarget.value)}
             />
             {ask.problem === null ? null : <ProblemNote problem={ask.problem} />}

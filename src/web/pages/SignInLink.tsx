@@ -1,9 +1,10 @@
 // Uses a sign-in link, when the person says so: opening the page decides nothing, whoever fetches it.
 import { Button } from "@mantine/core"
 import IconLogin2 from "@tabler/icons-react/dist/esm/icons/IconLogin2.mjs"
-import { Option } from "effect"
+import { Option, Schema } from "effect"
 import { useEffect, useState } from "react"
 import { Link } from "react-router"
+import { SignInRefused } from "../../domain/api/AccessErrors.ts"
 import { pagePaths } from "../../domain/WebPaths.ts"
 import { useAct } from "../Act.ts"
 import { Api } from "../Api.ts"
@@ -11,6 +12,11 @@ import { dropLink, heldLink, linkTaken } from "../LinkSecret.ts"
 import { ProblemNote } from "../parts/ProblemNote.tsx"
 import { takeBack, tellOtherTabs } from "../ReturnTo.ts"
 import { Alone } from "../shell/Alone.tsx"
+
+const focus = (node: HTMLElement | null) => node?.focus()
+
+/** Pressing again cannot help. */
+const refused = Schema.is(SignInRefused)
 
 export const SignInLink = () => {
   const [link, setLink] = useState(heldLink)
@@ -40,21 +46,31 @@ export const SignInLink = () => {
       {Option.isSome(link)
         ? (
           <>
-            <p>
-              You asked for this link in this browser a moment ago. If you did not, close this page: nothing happens
-              until you press the button.
-            </p>
-            {complete.problem === null ? null : <ProblemNote problem={complete.problem} />}
-            <Button
-              size="md"
-              autoFocus
-              loading={complete.busy}
-              leftSection={<IconLogin2 size={18} stroke={1.7} aria-hidden />}
-              onClick={() => void signIn()}
-            >
-              Sign in
-            </Button>
-            {complete.problem === null ? null : <Link to={pagePaths.signIn}>Ask for another link</Link>}
+            {complete.problem === null
+              ? (
+                <p>
+                  The link is good once, and only in the browser in which you asked for it. If you did not ask for one,
+                  close this page: nothing happens until you press the button.
+                </p>
+              )
+              : <ProblemNote problem={complete.problem} />}
+            {refused(complete.problem)
+              ? (
+                <Button component={Link} to={pagePaths.signIn} variant="default" ref={focus}>
+                  Ask for another link
+                </Button>
+              )
+              : (
+                <Button
+                  size="md"
+                  autoFocus
+                  loading={complete.busy}
+                  leftSection={<IconLogin2 size={18} stroke={1.7} aria-hidden />}
+                  onClick={() => void signIn()}
+                >
+                  Sign in
+                </Button>
+              )}
           </>
         )
         : (

@@ -6,7 +6,7 @@ import { SignInRefused } from "../../../domain/api/AccessErrors.ts"
 import type { SecretHash } from "../../../domain/api/Crossfire.ts"
 import { readAskedUser } from "../../../domain/AskedUser.ts"
 import type { UserId } from "../../../domain/Ids.ts"
-import { linkLifeMillis } from "../../../domain/Session.ts"
+import { linkLifeMillis, linkWindowMillis, maxLinksPerPerson } from "../../../domain/Session.ts"
 import { botUser } from "../../../domain/SystemUsers.ts"
 import { CrossfireDb } from "../../../services/Database.ts"
 import { Instance } from "../../../services/Instance.ts"
@@ -23,9 +23,7 @@ import * as SignInExpiry from "./SignInExpiry.ts"
 import * as SignInMessage from "./SignInMessage.ts"
 import * as SignInRows from "./SignInRows.ts"
 
-const windowMillis = 15 * 60 * 1000
-/** Links within the window: of one person, of everybody. */
-export const maxLinksPerPerson = 3
+/** Links within the window, of everybody. */
 export const maxLinks = 200
 /** Asks that wait to be looked into; more are dropped. */
 const maxAsks = 500
@@ -55,7 +53,7 @@ export const make = Effect.gen(function*() {
       Clock.currentTimeMillis,
       (now) =>
         Effect.map(
-          rows.madeSince(userId, now - windowMillis),
+          rows.madeSince(userId, now - linkWindowMillis),
           ({ all, own }) => own < maxLinksPerPerson && all < maxLinks
         )
     )
