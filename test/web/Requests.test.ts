@@ -122,6 +122,19 @@ inBrowser("requests", (it) => {
       })
     }))
 
+  it.scoped("says to whoever may not see a request that another account may", () =>
+    Effect.gen(function*() {
+      const { act, origin } = yield* openSignedIn(ordinaryState())
+      yield* act(async (page) => {
+        await page.goto(`${origin}/requests/11111111-1111-4111-8111-111111111111`)
+        const alert = page.getByRole("alert").filter({ hasText: "There is no such request" })
+        await alert.waitFor()
+        expect(await alert.getByRole("button").count()).toBe(0)
+        await page.getByText("to its owner and to administrators alone. You are signed in as @alice:example.org")
+          .waitFor()
+      })
+    }))
+
   it.scoped("shows what arrives and what others decide while the page is open", () =>
     Effect.gen(function*() {
       const state = ordinaryState()

@@ -253,7 +253,7 @@ export const People = () => {
         )
         : undefined}
     >
-      <Loaded atom={people}>
+      <Loaded atom={people} whoSees="Administrators see who may sign in.">
         {(views) => (
           <div className="stack">
             <ul className="rows card" aria-label="People">

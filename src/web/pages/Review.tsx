@@ -247,7 +247,9 @@ const Found = ({ enrollmentId }: { readonly enrollmentId: EnrollmentId }) => {
         </Button>
       }
     >
-      <Loaded atom={atom}>{(request) => <Whole request={request} />}</Loaded>
+      <Loaded atom={atom} whoSees="A request is shown to its owner and to administrators alone.">
+        {(request) => <Whole request={request} />}
+      </Loaded>
     </Page>
   )
 }

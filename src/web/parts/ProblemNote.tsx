@@ -5,7 +5,7 @@ import { problemText } from "../Problem.ts"
 import { Outside } from "./Outside.tsx"
 
 export const ProblemNote = ({ problem, retry }: { readonly problem: unknown; readonly retry?: () => void }) => {
-  const { text } = problemText(problem)
+  const { mayPass, text } = problemText(problem)
   return (
     <div className="problem" role="alert">
       <IconAlertTriangle size={18} stroke={1.8} aria-hidden />
@@ -16,7 +16,9 @@ export const ProblemNote = ({ problem, retry }: { readonly problem: unknown; rea
           </p>
         ))}
       </div>
-      {retry === undefined ? null : <Button size="compact-sm" variant="default" onClick={retry}>Try again</Button>}
+      {retry === undefined || !mayPass
+        ? null
+        : <Button size="compact-sm" variant="default" onClick={retry}>Try again</Button>}
     </div>
   )
 }
