@@ -126,8 +126,12 @@ describe.skipIf(skipsBrowser)(
               await page.getByLabel("Who is it for?").fill("Dora")
               await page.getByRole("button", { name: "Make an invitation" }).click()
               const dialog = page.getByRole("dialog", { name: "Hand this over" })
-              const [shown, address] = await dialog.locator(".copy-line code").allInnerTexts()
-              expect(address).toBe(stage.homeserver)
+              const lines = (await dialog.getByRole("region", { name: "For the invited person" }).innerText())
+                .split("\n").map((line) => line.trim())
+              const after = (start: string) => lines[lines.findIndex((line) => line.startsWith(start)) + 1]
+              expect(after("2. ")).toBe(stage.homeserver)
+              expect(after("5. ")).toMatch(/\/sign-in$/u)
+              const shown = after("4. ")
               await dialog.getByRole("button", { name: "I have it" }).click()
               return shown ?? ""
             })

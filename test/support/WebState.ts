@@ -131,6 +131,9 @@ export const emptyState = (): StandInState => {
   }
 }
 
+const userAgent =
+  "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"
+
 export const ordinaryState = (): StandInState => {
   const state = emptyState()
   state.fleets = [
@@ -202,7 +205,12 @@ export const ordinaryState = (): StandInState => {
     invitation("Eve", "used", 60),
     invitation("", "revoked", 90)
   ]
-  state.sessions = [...state.sessions, session("Chrome on Android", false, 5), session("Safari on macOS", false, 22)]
+  state.sessions = [
+    ...state.sessions,
+    session("Chrome on Android", false, 5),
+    session("Safari on macOS", false, 22),
+    session(userAgent, false, 30)
+  ]
   return state
 }
 

@@ -133,7 +133,7 @@ const List = ({ rules }: { readonly rules: SignupView }) => {
               </ul>
             )}
       </Loaded>
-      {making ? <NewInvitationDialog close={make.close} /> : null}
+      {making ? <NewInvitationDialog close={make.close} policy={rules.policy} /> : null}
     </>
   )
 }

@@ -1,15 +1,22 @@
 // Makes an invitation and shows its token, this once, with what the invited person does with it.
 import { Button, Modal, Select, TextInput } from "@mantine/core"
-import IconExternalLink from "@tabler/icons-react/dist/esm/icons/IconExternalLink.mjs"
 import { Option } from "effect"
 import { useState } from "react"
 import type { NewInvitation } from "../../domain/api/People.ts"
-import { maxInvitationMillis, minInvitationMillis, usualInvitationMillis } from "../../domain/Signup.ts"
+import {
+  maxInvitationMillis,
+  minInvitationMillis,
+  type SignupPolicy,
+  usualInvitationMillis
+} from "../../domain/Signup.ts"
+import { pagePaths } from "../../domain/WebPaths.ts"
 import { useAct } from "../Act.ts"
 import { Api } from "../Api.ts"
+import { handOverText, isLoopback, isPlainHttp } from "../HandOver.ts"
 import { AskDialog, useFocusBack } from "../parts/AskDialog.tsx"
-import { CopyLine } from "../parts/Copy.tsx"
-import { WholeTime } from "../parts/When.tsx"
+import { CopyText } from "../parts/Copy.tsx"
+import { Outside } from "../parts/Outside.tsx"
+import { WholeTime, wholeTime } from "../parts/When.tsx"
 import { safeUrl } from "../VisibleText.ts"
 
 const dayMillis = 24 * minInvitationMillis
@@ -19,9 +26,30 @@ const lasting = [
   { value: String(maxInvitationMillis), label: "30 days" }
 ]
 
+const HandOverBlock = ({ text, token }: { readonly text: string; readonly token: string }) => (
+  <div>
+    <section className="block" aria-label="For the invited person" tabIndex={0}>
+      <pre>
+        <Outside text={text} keep={"\n"} />
+      </pre>
+    </section>
+    <div className="block-acts">
+      <CopyText text={text} what="all" focused />
+      <CopyText text={token} what="the token" />
+    </div>
+  </div>
+)
+
 const Made = ({ close, made }: { readonly made: NewInvitation; readonly close: () => void }) => {
   useFocusBack()
-  const element = safeUrl(made.elementUrl)
+  const text = handOverText({
+    crossfireUrl: `${location.origin}${pagePaths.signIn}`,
+    elementUrl: safeUrl(made.elementUrl),
+    homeserverUrl: made.homeserverUrl,
+    token: made.token,
+    until: wholeTime(made.invitation.expiresAtMillis)
+  })
+  const near = [made.homeserverUrl, location.origin].filter(isLoopback)
   return (
     <Modal
       opened
@@ -36,33 +64,31 @@ const Made = ({ close, made }: { readonly made: NewInvitation; readonly close: (
       <div className="stack">
         <p>
           The token is shown <strong>this once</strong>. It opens one account, until{" "}
-          <WholeTime millis={made.invitation.expiresAtMillis} />. Give it to the person yourself.
+          <WholeTime millis={made.invitation.expiresAtMillis} />. Give all of this to the person yourself.
         </p>
-        <div>
-          <p className="label">Token</p>
-          <CopyLine text={made.token} what="the token" focused />
-        </div>
-        <div>
-          <p className="label">What they do</p>
-          <ol className="steps">
-            <li>
-              {element === null ? "Open Element." : (
-                <>
-                  <a href={element} target="_blank" rel="noreferrer">
-                    Open Element
-                    <IconExternalLink size={13} stroke={1.8} aria-hidden className="inline-icon" />
-                  </a>
-                </>
-              )}
-            </li>
-            <li>
-              Choose “Create account”, then “Edit” beside the homeserver, and enter:
-              <CopyLine text={made.homeserverUrl} what="the homeserver’s address" />
-            </li>
-            <li>Choose a name and a password. Only they know the password.</li>
-            <li>When Element asks for a registration token, enter the token from above.</li>
-          </ol>
-        </div>
+        <HandOverBlock text={text} token={made.token} />
+        {near.length === 0 ? null : (
+          <p className="remark">
+            <strong>On this machine alone:</strong> {near.map((address, index) => (
+              <span key={address}>
+                {index === 0 ? "" : " and "}
+                <Outside className="mono" text={address} />
+              </span>
+            ))} {near.length === 1 ? "reaches" : "reach"}{" "}
+            nobody who sits elsewhere. For people elsewhere the operator sets <code>homeserver.public_url</code> and
+            {" "}
+            <code>http.public_url</code>.
+          </p>
+        )}
+        {isPlainHttp(made.homeserverUrl)
+          ? (
+            <p className="remark">
+              <strong>Without TLS:</strong> a browser that loaded Element over HTTPS may refuse this homeserver’s plain
+              {" "}
+              <code>http</code>. Element Desktop takes it, and so does an Element that you serve yourself.
+            </p>
+          )
+          : null}
         <div className="dialog-acts">
           <Button onClick={close}>I have it</Button>
         </div>
@@ -71,7 +97,10 @@ const Made = ({ close, made }: { readonly made: NewInvitation; readonly close: (
   )
 }
 
-export const NewInvitationDialog = ({ close }: { readonly close: () => void }) => {
+export const NewInvitationDialog = ({ close, policy }: {
+  readonly close: () => void
+  readonly policy: SignupPolicy
+}) => {
   const make = useAct(Api.mutation("invitations", "make"))
   const [note, setNote] = useState("")
   const [lasts, setLasts] = useState(String(usualInvitationMillis))
@@ -93,6 +122,14 @@ export const NewInvitationDialog = ({ close }: { readonly close: () => void }) =
       busy={make.busy}
       problem={make.problem}
     >
+      {policy === "open"
+        ? (
+          <p className="remark">
+            Signup is open: nobody needs an invitation to make an account. A token helps only once signup is by
+            invitation again.
+          </p>
+        )
+        : null}
       <TextInput
         label="Who is it for?"
         description="A note for you; the invited person does not see it."

@@ -7,12 +7,20 @@ import type { ListedSession } from "../../domain/api/People.ts"
 import { pagePaths } from "../../domain/WebPaths.ts"
 import { useAct } from "../Act.ts"
 import { Api, sessions } from "../Api.ts"
+import { browserName } from "../BrowserName.ts"
 import { AskDialog } from "../parts/AskDialog.tsx"
 import { sayDone } from "../parts/Done.ts"
 import { Loaded } from "../parts/Loaded.tsx"
 import { Outside } from "../parts/Outside.tsx"
 import { Page } from "../parts/Page.tsx"
 import { When } from "../parts/When.tsx"
+
+const BrowserText = ({ described }: { readonly described: string }) => {
+  const name = browserName(described)
+  return name === null
+    ? <Outside className="strong" text={described === "" ? "A browser that did not describe itself" : described} />
+    : <strong>{name}</strong>
+}
 
 const End = ({ close, session }: { readonly session: ListedSession; readonly close: () => void }) => {
   const revoke = useAct(Api.mutation("session", "revoke"))
@@ -38,8 +46,13 @@ const End = ({ close, session }: { readonly session: ListedSession; readonly clo
       problem={revoke.problem}
     >
       <p>
-        <Outside className="strong" text={session.browser} />
+        <BrowserText described={session.browser} />
       </p>
+      {browserName(session.browser) === null ? null : (
+        <p className="fine">
+          As it describes itself: <Outside text={session.browser} />
+        </p>
+      )}
       <p>
         {session.current
           ? "You are signed out here at once."
@@ -82,7 +95,7 @@ const Row = ({ session }: { readonly session: ListedSession }) => {
       <IconDeviceLaptop size={20} stroke={1.5} aria-hidden className="dim" />
       <div className="person-who">
         <span className="session-browser">
-          <Outside text={session.browser === "" ? "A browser that did not describe itself" : session.browser} />
+          <BrowserText described={session.browser} />
           {session.current ? <Badge variant="light" radius="sm" tt="none" size="sm">This one</Badge> : null}
         </span>
         <span className="fine">

@@ -2,6 +2,7 @@
 import { ActionIcon, Button, CopyButton, VisuallyHidden } from "@mantine/core"
 import IconCheck from "@tabler/icons-react/dist/esm/icons/IconCheck.mjs"
 import IconCopy from "@tabler/icons-react/dist/esm/icons/IconCopy.mjs"
+import type { ReactNode } from "react"
 import { Outside } from "./Outside.tsx"
 
 const shownMillis = 2_000
@@ -26,29 +27,41 @@ export const CopyBlock = ({ text, what }: { readonly text: string; readonly what
   </div>
 )
 
-export const CopyLine = ({ focused = false, text, what }: {
+interface CopyProps {
   readonly text: string
   readonly what: string
   /** Takes the focus when its dialog opens. */
   readonly focused?: boolean
-}) => (
+}
+
+const CopyBy = ({ children, focused = false, text }: Omit<CopyProps, "what"> & { readonly children: ReactNode }) => (
+  <CopyButton value={text} timeout={shownMillis}>
+    {({ copied, copy }) => (
+      <Button
+        size="compact-sm"
+        variant="default"
+        data-autofocus={focused ? true : undefined}
+        onClick={copy}
+        leftSection={copied ? <IconCheck size={15} aria-hidden /> : <IconCopy size={15} stroke={1.7} aria-hidden />}
+      >
+        {copied ? "Copied" : "Copy"}
+        {children}
+      </Button>
+    )}
+  </CopyButton>
+)
+
+export const CopyText = ({ focused = false, text, what }: CopyProps) => (
+  <CopyBy text={text} focused={focused}>{` ${what}`}</CopyBy>
+)
+
+export const CopyLine = ({ focused = false, text, what }: CopyProps) => (
   <div className="copy-line">
     <code>
       <Outside text={text} />
     </code>
-    <CopyButton value={text} timeout={shownMillis}>
-      {({ copied, copy }) => (
-        <Button
-          size="compact-sm"
-          variant="default"
-          data-autofocus={focused ? true : undefined}
-          onClick={copy}
-          leftSection={copied ? <IconCheck size={15} aria-hidden /> : <IconCopy size={15} stroke={1.7} aria-hidden />}
-        >
-          {copied ? "Copied" : "Copy"}
-          <VisuallyHidden>{` ${what}`}</VisuallyHidden>
-        </Button>
-      )}
-    </CopyButton>
+    <CopyBy text={text} focused={focused}>
+      <VisuallyHidden>{` ${what}`}</VisuallyHidden>
+    </CopyBy>
   </div>
 )
