@@ -3,6 +3,7 @@
 import { Schema } from "effect"
 import type { RosterRejected } from "./api/CrossfireErrors.ts"
 import { nameSkeleton, Roster } from "./Roster.ts"
+import { serverOf } from "./SystemUsers.ts"
 
 export type RosterProblem = RosterRejected["problems"][number]
 
@@ -37,6 +38,8 @@ export const usualCapacity: Capacity = { maxAgentsPerOwner: 64, maxAgentsPerInst
 
 export interface RosterWorld {
   readonly ownerKnown: boolean
+  /** Whose users can own agents. */
+  readonly serverName: string
   /** Where people sign in. */
   readonly webOrigin: string
   readonly agents: ReadonlyArray<KnownAgent>
@@ -95,7 +98,8 @@ const taken = (roster: Roster, world: RosterWorld): ReadonlyArray<RosterProblem>
       ...(!retired.has(agent.key) ? [] : [{
         entry: agent.key,
         reason: "agent-retired" as const,
-        detail: `the agent with the key "${agent.key}" was retired; use another key`
+        detail:
+          `the agent with the key "${agent.key}" was retired for good; delete its entry, or use another key for a new agent`
       }])
     ]
   })
@@ -120,6 +124,13 @@ const overCapacity = (roster: Roster, world: RosterWorld): ReadonlyArray<RosterP
 
 /** Everything that keeps the roster from being taken; empty when nothing does. */
 export const rosterProblems = (roster: Roster, world: RosterWorld): ReadonlyArray<RosterProblem> => {
+  if (serverOf(roster.owner) !== world.serverName) {
+    return [{
+      entry: roster.fleet,
+      reason: "unknown-owner",
+      detail: `${roster.owner} is a user of another homeserver; an owner here has the account on ${world.serverName}`
+    }]
+  }
   // What agents the owner has is told to nobody who only names an owner that is not there.
   if (!world.ownerKnown) {
     return [{

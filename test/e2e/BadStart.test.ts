@@ -220,7 +220,7 @@ withLayer(layer, { timeout: "240 seconds", excludeTestServices: true })("on a ru
         expect([again.code, again.stdout.split("\n")[0]]).toStrictEqual([0, "Already running."])
         const enrolling = yield* fleet("enroll", join(folder, "roster.toml"), "--root", root)
         expect(enrolling.code).toBe(4)
-        expect(enrolling.stderr).toContain("Stop that one first")
+        expect(enrolling.stderr).toContain(`Stop that one first (fleet down --root ${root})`)
         expect(yield* statusOf(root)).toStrictEqual(before)
       }),
     180_000

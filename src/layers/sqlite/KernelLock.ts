@@ -8,11 +8,20 @@ import { makePrivateSync } from "./PrivateFiles.ts"
 export class AlreadyRunning extends Schema.TaggedError<AlreadyRunning>()("AlreadyRunning", {
   program: Schema.String,
   folder: Schema.String,
-  holderPid: Schema.NullOr(Schema.Int)
+  holderPid: Schema.NullOr(Schema.Int),
+  /** The command that holds it, in the program's place or as the program itself. */
+  holder: Schema.String,
+  stopWith: Schema.NullOr(Schema.String)
 }) {
   override get message(): string {
-    const holder = this.holderPid === null ? "another process" : `process ${this.holderPid}`
-    return `${this.program} already runs in ${this.folder} (${holder}). Stop that one first, or use another folder`
+    const { folder, holder, program, stopWith } = this
+    const process = this.holderPid === null ? "another process" : `process ${this.holderPid}`
+    return holder === program
+      ? `${program} already runs in ${folder} (${process}). Stop that one first${
+        stopWith === null ? "" : ` (${stopWith})`
+      }, or use another folder`
+      : `\`${holder}\` is at work in ${folder} (${process}), and nothing else works there meanwhile. Wait until it has ended, ` +
+        "or end it with Ctrl-C where it runs, and run this again"
   }
 }
 
@@ -25,17 +34,26 @@ export class LockUnusable extends Schema.TaggedError<LockUnusable>()("LockUnusab
   }
 }
 
-const holder = (pidFile: string): number | null => {
+/** A process ID, and in the second line the command that wrote it. */
+const holderIn = (pidFile: string): { readonly pid: number | null; readonly command: string | undefined } => {
   try {
-    const pid = Number.parseInt(readFileSync(pidFile, "utf8"), 10)
-    return Number.isInteger(pid) ? pid : null
+    const [first = "", second] = readFileSync(pidFile, "utf8").split("\n")
+    const pid = Number.parseInt(first, 10)
+    return { pid: Number.isInteger(pid) ? pid : null, command: second === "" ? undefined : second }
   } catch {
-    return null
+    return { pid: null, command: undefined }
   }
 }
 
-/** Takes `<folder>/<program>.lock` or fails at once. The process ID beside it is a courtesy for messages, never trusted. */
-export const acquire = (program: string, folder: string) =>
+/**
+ * Takes `<folder>/<program>.lock` or fails at once. The process ID beside it is a courtesy for messages, never trusted.
+ * `command`: what holds it, where that is not the program itself. `stopWith`: how the program is stopped there.
+ */
+export const acquire = (
+  program: string,
+  folder: string,
+  { command = program, stopWith }: { readonly command?: string; readonly stopWith?: string } = {}
+) =>
   Effect.acquireRelease(
     Effect.try({
       try: () => {
@@ -48,13 +66,20 @@ export const acquire = (program: string, folder: string) =>
           database.close()
           throw cause
         }
-        writeFileSync(`${folder}/${program}.pid`, `${process.pid}\n`, { mode: 0o600 })
+        writeFileSync(`${folder}/${program}.pid`, `${process.pid}\n${command}\n`, { mode: 0o600 })
         return database
       },
       catch: (cause) => {
         const busy = cause instanceof Sqlite.SqliteError && cause.code.startsWith("SQLITE_BUSY")
+        const held = holderIn(`${folder}/${program}.pid`)
         return busy
-          ? new AlreadyRunning({ program, folder, holderPid: holder(`${folder}/${program}.pid`) })
+          ? new AlreadyRunning({
+            program,
+            folder,
+            holderPid: held.pid,
+            holder: held.command ?? program,
+            stopWith: stopWith ?? null
+          })
           : new LockUnusable({
             path: `${folder}/${program}.lock`,
             reason: cause instanceof Error ? cause.message : String(cause)

@@ -49,12 +49,19 @@ const openLog = (path: string): { readonly file: number; readonly from: number }
 const LogLine = Schema.parseJson(Schema.Struct({
   logLevel: Schema.String,
   message: Schema.Union(Schema.String, Schema.Array(Schema.Unknown)),
-  annotations: Schema.optional(Schema.Struct({ tag: Schema.optional(Schema.String) }))
+  annotations: Schema.optional(Schema.Struct({
+    tag: Schema.optional(Schema.String),
+    holder: Schema.optional(Schema.String)
+  }))
 }))
 const readLine = Schema.decodeUnknownOption(LogLine)
 
 /** The last thing that the new daemon called fatal; else its last line, whatever that is. */
-const failureIn = (root: string, from: number): { readonly tag: string | null; readonly reason: string } => {
+const failureIn = (root: string, from: number): {
+  readonly reason: string
+  /** Another fleetd has the root; not so for a command that works there for a while. */
+  readonly daemonHolds: boolean
+} => {
   const path = logPath(root)
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
   const start = Math.max(from, size - maxTailBytes)
@@ -70,9 +77,12 @@ const failureIn = (root: string, from: number): { readonly tag: string | null; r
     const read = readLine(line)
     if (Option.isNone(read) || read.value.logLevel !== "FATAL") continue
     const { annotations, message } = read.value
-    return { tag: annotations?.tag ?? null, reason: typeof message === "string" ? message : message.join(" ") }
+    return {
+      reason: typeof message === "string" ? message : message.join(" "),
+      daemonHolds: annotations?.tag === "AlreadyRunning" && annotations.holder === "fleetd"
+    }
   }
-  return { tag: null, reason: lines.at(-1) ?? "it said nothing" }
+  return { reason: lines.at(-1) ?? "it said nothing", daemonHolds: false }
 }
 
 /** Whether that process is there. Another user's would answer with an error of permission, and is not fleetd. */
@@ -111,9 +121,9 @@ export const start = (root: string, launcher: string, takeOver: boolean) =>
         const status = yield* Effect.option(answers)
         if (Option.isSome(status)) return status.value
         if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) {
-          const { reason, tag } = failureIn(root, from)
-          // Another one was started at the same time and holds the root: its socket will answer.
-          if (tag !== "AlreadyRunning") {
+          const { daemonHolds, reason } = failureIn(root, from)
+          // It was started at the same time: its socket will answer.
+          if (!daemonHolds) {
             return yield* child.exitCode === exitCodes.refused
               ? new FleetdRefused({ reason })
               : new FleetdFailed({ root, reason })

@@ -54,12 +54,16 @@ const settingsTemplate =
 const writeTemplate = (root: string) =>
   Effect.ignore(PrivateFile.writeFirst(FleetSettings.settingsPath(root), settingsTemplate))
 
-const locked = (root: string) => Effect.zipRight(RootFolder.closeFiles(root), acquire("fleetd", root))
+const locked = (root: string, command: string) =>
+  Effect.zipRight(
+    RootFolder.closeFiles(root),
+    acquire("fleetd", root, { command, stopWith: `fleet down --root ${root}` })
+  )
 
 export const init = (path: string): Effect.Effect<Answer, { readonly _tag: string; readonly message: string }> =>
   Effect.gen(function*() {
     const root = yield* RootFolder.create(path)
-    yield* locked(root)
+    yield* locked(root, "fleet init")
     yield* writeTemplate(root)
     const identity = yield* Effect.flatMap(FleetRegistry, (fleet) => fleet.identity).pipe(
       Effect.provide(registry(root))
@@ -118,7 +122,7 @@ export const enrollRoster = (options: {
 }): Effect.Effect<Answer, { readonly _tag: string; readonly message: string }> =>
   Effect.gen(function*() {
     const root = yield* RootFolder.create(options.path)
-    yield* locked(root)
+    yield* locked(root, "fleet enroll")
     const settings = yield* FleetSettings.read(root, settingsDefaults)
     return yield* Effect.gen(function*() {
       const fleet = yield* FleetRegistry

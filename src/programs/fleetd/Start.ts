@@ -5,7 +5,7 @@ import { Cause, Deferred, Effect, Exit, Layer, Logger, Predicate } from "effect"
 import { homedir } from "node:os"
 import { parseArgs } from "node:util"
 import * as RootFolder from "../../layers/fleetd/RootFolder.ts"
-import { acquire } from "../../layers/sqlite/KernelLock.ts"
+import { acquire, AlreadyRunning } from "../../layers/sqlite/KernelLock.ts"
 import { hostEnvironment } from "../HostEnvironment.ts"
 import { rootPath } from "../RootPath.ts"
 import { settingsDefaults } from "../SettingsDefaults.ts"
@@ -26,7 +26,7 @@ const usage = "usage: fleetd [--root DIR] [--take-over]\n"
 const run = (root: string, takeOver: boolean) =>
   Effect.gen(function*() {
     yield* RootFolder.closeFiles(root)
-    yield* acquire("fleetd", root)
+    yield* acquire("fleetd", root, { stopWith: `fleet down --root ${root}` })
     const { FleetSettings, main } = yield* Effect.promise(async () => ({
       main: await import("./main.ts"),
       FleetSettings: await import("../../layers/fleetd/FleetSettings.ts")
@@ -50,7 +50,10 @@ const report = (cause: Cause.Cause<unknown>) => {
   const known = Cause.isFailType(cause) && isFailure(error)
   return known
     ? Effect.as(
-      Effect.logFatal(error.message).pipe(Effect.annotateLogs({ tag: error._tag })),
+      Effect.logFatal(error.message).pipe(Effect.annotateLogs({
+        tag: error._tag,
+        ...(error instanceof AlreadyRunning ? { holder: error.holder } : {})
+      })),
       refusals.has(error._tag) ? exitCodes.refused : exitCodes.failed
     )
     : Effect.as(Effect.logFatal("an internal error", cause), exitCodes.failed)

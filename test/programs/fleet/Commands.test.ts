@@ -6,6 +6,7 @@ import { createServer } from "node:http"
 import { join } from "node:path"
 import * as RootFolder from "../../../src/layers/fleetd/RootFolder.ts"
 import * as SqliteRegistry from "../../../src/layers/fleetd/sqlite/SqliteRegistry.ts"
+import { acquire } from "../../../src/layers/sqlite/KernelLock.ts"
 import { FleetRegistry } from "../../../src/services/FleetRegistry.ts"
 import { registryIn, scratchFolder, smallFleet } from "../../support/FleetFile.ts"
 import { binary, parsed, run } from "../../support/ProgramRun.ts"
@@ -49,7 +50,7 @@ const initialized = Effect.gen(function*() {
   yield* Effect.addFinalizer(() =>
     Effect.gen(function*() {
       const pid = yield* Effect.orElseSucceed(
-        Effect.try(() => Number(readFileSync(join(root, "fleetd.pid"), "utf8"))),
+        Effect.try(() => Number.parseInt(readFileSync(join(root, "fleetd.pid"), "utf8"), 10)),
         () => 0
       )
       // `fleet init` writes its own process ID there too: that one is gone already.
@@ -122,6 +123,12 @@ it.scopedLive("[P-02] nothing runs without a fleet: fleetd says to enroll one", 
     const refused = yield* fleet(root, "up")
     expect(refused.code).toBe(4)
     expect(refused.stderr).toContain("fleet enroll ROSTER --server URL")
+    // Its command holds the root for as long as it waits: no daemon is waited for that ended at once.
+    yield* acquire("fleetd", root, { command: "fleet enroll" })
+    const meanwhile = yield* fleet(root, "up")
+    expect([meanwhile.code, meanwhile.stdout]).toStrictEqual([4, ""])
+    expect(meanwhile.stderr).toContain(`\`fleet enroll\` is at work in ${root} (process ${process.pid})`)
+    expect(meanwhile.millis).toBeLessThan(45_000)
   }), 60_000)
 
 it.scopedLive(

@@ -7,7 +7,6 @@ import { NotAllowed, RosterRejected } from "../../../domain/api/CrossfireErrors.
 import { AgentId, FleetId, UserId } from "../../../domain/Ids.ts"
 import type { InstanceKey, Roster } from "../../../domain/Roster.ts"
 import { type Capacity, rosterProblems } from "../../../domain/RosterCheck.ts"
-import { serverOf } from "../../../domain/SystemUsers.ts"
 import type { Database } from "../../../services/Database.ts"
 import type { LevelChanges } from "../../../services/LevelChanges.ts"
 import { namespacePrefix } from "../../../services/Matrix.ts"
@@ -45,9 +44,8 @@ export const make = (options: {
     Effect.gen(function*() {
       const role = yield* rows.personRole(roster.owner)
       const agents = yield* rows.allAgents()
-      const local = serverOf(roster.owner) === serverName
-      const ownerKnown = local && Option.isSome(role)
-      const problems = rosterProblems(roster, { ownerKnown, webOrigin, agents, capacity })
+      const ownerKnown = Option.isSome(role)
+      const problems = rosterProblems(roster, { ownerKnown, serverName, webOrigin, agents, capacity })
       if (problems.length > 0) return yield* new RosterRejected({ problems })
     })
 

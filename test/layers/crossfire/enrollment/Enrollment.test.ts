@@ -102,9 +102,10 @@ it.scoped("[A31] an owner is a known person of this very homeserver", () =>
         {
           entry: "street",
           reason: "unknown-owner",
-          detail:
-            `${owner} is not known to this instance yet; let the owner sign in once at https://crossfire.test, or ` +
-            "ask its operator, who makes somebody known with: crossfire person add NAME"
+          detail: owner.endsWith(":test")
+            ? `${owner} is not known to this instance yet; let the owner sign in once at https://crossfire.test, or ` +
+              "ask its operator, who makes somebody known with: crossfire person add NAME"
+            : `${owner} is a user of another homeserver; an owner here has the account on test`
         }
       ])
     }
@@ -372,7 +373,12 @@ it.scoped("a retired agent's key and name stay taken", () =>
     const { tokens } = yield* introduced(crossfire, roster([entry("w", "writer")]))
     yield* crossfire.database.transaction(crossfire.database.sql`UPDATE agent SET retired_at = 1`)
     expect(yield* problems(crossfire.enrollment.preflight(roster([entry("w", "writer")])))).toMatchObject([
-      { entry: "w", reason: "agent-retired" }
+      {
+        entry: "w",
+        reason: "agent-retired",
+        detail:
+          "the agent with the key \"w\" was retired for good; delete its entry, or use another key for a new agent"
+      }
     ])
     expect(yield* problems(crossfire.enrollment.preflight(roster([entry("x", "writer")])))).toMatchObject([
       { entry: "x", reason: "name-taken" }
