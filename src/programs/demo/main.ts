@@ -2,6 +2,7 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Clock, Effect, Exit, Logger, Option, Predicate, Stream, SubscriptionRef } from "effect"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline/promises"
 import { parseArgs } from "node:util"
@@ -10,14 +11,8 @@ import { follow, type Journey, type Step, summary } from "./Journey.ts"
 import { type RoomEvent, textOf } from "./Person.ts"
 import * as Stage from "./Stage.ts"
 
-const usage = `usage: npm run demo -- [options]
-
-  --once                      run the scenario, print figures, and end
-  --folder DIR                where everything of the demo is kept (.demo in the project)
-  --codex-model MODEL         run the Codex agent on a real model, with the Codex login of this machine
-  --pi-model PROVIDER/MODEL   run the Pi agent on a real model, with the Pi login of this machine
-                              (give both, and start with a new --folder)
-`
+/** A file of its own: it is shown before anything is installed, too. */
+const usage = () => readFileSync(join(projectRoot, "src/programs/demo/usage.txt"), "utf8")
 
 const scenario = [
   "Hello! Who of you is here?",
@@ -147,7 +142,7 @@ const readOptions = () => {
 
 const options = Option.liftThrowable(readOptions)()
 if (Option.isNone(options) || options.value.help) {
-  process.stderr.write(usage)
+  process.stderr.write(usage())
   process.exitCode = Option.isNone(options) ? 2 : 0
 } else {
   const told = run(options.value).pipe(
