@@ -5,12 +5,15 @@ export interface HandOver {
   readonly elementUrl: string | null
   readonly homeserverUrl: string
   readonly token: string
-  readonly until: string
+  readonly untilMillis: number
 }
 
-export const handOverText = ({ crossfireUrl, elementUrl, homeserverUrl, token, until }: HandOver): string =>
+/** With the time zone: it may be read elsewhere. */
+const until = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "long" })
+
+export const handOverText = ({ crossfireUrl, elementUrl, homeserverUrl, token, untilMillis }: HandOver): string =>
   [
-    `You are invited to crossfire. This is good for one account, until ${until}.`,
+    `You are invited to crossfire. This is good for one account, until ${until.format(untilMillis)}.`,
     "",
     elementUrl === null ? "1. Open Element." : `1. Open Element: ${elementUrl}`,
     "2. Choose “Create account”, then “Edit” beside the homeserver, and enter:",

@@ -30,8 +30,10 @@ inBrowser("people", (it) => {
           expect(await whole.innerText()).toContain(part)
         }
         // This crossfire is reached on its own machine alone; the homeserver elsewhere, and by TLS.
-        expect(await dialog.getByText("On this machine alone").innerText()).toContain("On this machine alone")
-        expect(await dialog.getByText("Without TLS").count()).toBe(0)
+        expect(await dialog.getByText("on this machine alone").innerText()).toContain(
+          `${origin}: on this machine alone`
+        )
+        expect(await dialog.getByText("may refuse this homeserver").count()).toBe(0)
         await dialog.getByRole("button", { name: "Copy the token" }).click()
         await dialog.getByText("Copied the token").waitFor()
         expect(await page.evaluate("navigator.clipboard.readText()")).toBe(state.token)

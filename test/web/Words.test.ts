@@ -40,9 +40,11 @@ it("tells an invited person every step up to the sign-in, and knows addresses th
     elementUrl: null,
     homeserverUrl: "https://matrix.example.org",
     token: "TOKEN",
-    until: "tomorrow"
+    untilMillis: 1_796_000_000_000
   })
-  for (const part of ["until tomorrow", "1. Open Element.", "https://matrix.example.org", "TOKEN", "own no agent"]) {
+  for (
+    const part of ["until Nov 30, 2026", "1. Open Element.", "https://matrix.example.org", "TOKEN", "own no agent"]
+  ) {
     expect(text).toContain(part)
   }
   expect(text.endsWith("https://crossfire.example.org/sign-in")).toBe(true)

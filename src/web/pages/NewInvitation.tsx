@@ -16,7 +16,6 @@ import { handOverText, isLoopback, isPlainHttp } from "../HandOver.ts"
 import { AskDialog, useFocusBack } from "../parts/AskDialog.tsx"
 import { CopyText } from "../parts/Copy.tsx"
 import { Outside } from "../parts/Outside.tsx"
-import { WholeTime, wholeTime } from "../parts/When.tsx"
 import { safeUrl } from "../VisibleText.ts"
 
 const dayMillis = 24 * minInvitationMillis
@@ -40,6 +39,31 @@ const HandOverBlock = ({ text, token }: { readonly text: string; readonly token:
   </div>
 )
 
+/** What of these addresses will not work for everybody. */
+const Remarks = ({ homeserverUrl }: { readonly homeserverUrl: string }) => {
+  const near = [homeserverUrl, location.origin].filter(isLoopback)
+  const plain = isPlainHttp(homeserverUrl)
+  if (near.length === 0 && !plain) return null
+  return (
+    <ul className="remark">
+      {near.length === 0 ? null : (
+        <li>
+          <Outside className="mono" text={near.join(", ")} />: on this machine alone. For people elsewhere the operator
+          sets <code>homeserver.public_url</code> and <code>http.public_url</code>.
+        </li>
+      )}
+      {plain
+        ? (
+          <li>
+            A browser that loaded Element over HTTPS may refuse this homeserver’s plain{" "}
+            <code>http</code>: then use Element Desktop, or an Element that you serve yourself.
+          </li>
+        )
+        : null}
+    </ul>
+  )
+}
+
 const Made = ({ close, made }: { readonly made: NewInvitation; readonly close: () => void }) => {
   useFocusBack()
   const text = handOverText({
@@ -47,9 +71,8 @@ const Made = ({ close, made }: { readonly made: NewInvitation; readonly close: (
     elementUrl: safeUrl(made.elementUrl),
     homeserverUrl: made.homeserverUrl,
     token: made.token,
-    until: wholeTime(made.invitation.expiresAtMillis)
+    untilMillis: made.invitation.expiresAtMillis
   })
-  const near = [made.homeserverUrl, location.origin].filter(isLoopback)
   return (
     <Modal
       opened
@@ -63,32 +86,10 @@ const Made = ({ close, made }: { readonly made: NewInvitation; readonly close: (
     >
       <div className="stack">
         <p>
-          The token is shown <strong>this once</strong>. It opens one account, until{" "}
-          <WholeTime millis={made.invitation.expiresAtMillis} />. Give all of this to the person yourself.
+          The token is shown <strong>this once</strong>. Give all of this to the person yourself.
         </p>
         <HandOverBlock text={text} token={made.token} />
-        {near.length === 0 ? null : (
-          <p className="remark">
-            <strong>On this machine alone:</strong> {near.map((address, index) => (
-              <span key={address}>
-                {index === 0 ? "" : " and "}
-                <Outside className="mono" text={address} />
-              </span>
-            ))} {near.length === 1 ? "reaches" : "reach"}{" "}
-            nobody who sits elsewhere. For people elsewhere the operator sets <code>homeserver.public_url</code> and
-            {" "}
-            <code>http.public_url</code>.
-          </p>
-        )}
-        {isPlainHttp(made.homeserverUrl)
-          ? (
-            <p className="remark">
-              <strong>Without TLS:</strong> a browser that loaded Element over HTTPS may refuse this homeserver’s plain
-              {" "}
-              <code>http</code>. Element Desktop takes it, and so does an Element that you serve yourself.
-            </p>
-          )
-          : null}
+        <Remarks homeserverUrl={made.homeserverUrl} />
         <div className="dialog-acts">
           <Button onClick={close}>I have it</Button>
         </div>

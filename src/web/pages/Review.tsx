@@ -23,7 +23,7 @@ import { ProblemNote } from "../parts/ProblemNote.tsx"
 import { When, WholeTime } from "../parts/When.tsx"
 import { NotHere } from "./NotHere.tsx"
 import { RequestStateText } from "./RequestState.tsx"
-import { RosterEntries, Warnings } from "./RosterEntries.tsx"
+import { isOpen, RosterEntries, Warnings } from "./RosterEntries.tsx"
 
 const Approve = ({ request }: { readonly request: RequestDetail }) => {
   const approve = useAct(Api.mutation("requests", "approve"))
@@ -213,12 +213,16 @@ const Whole = ({ request }: { readonly request: RequestDetail }) => (
           <When millis={request.createdAtMillis} />
         </dd>
       </div>
-      <div>
-        <dt>Open until</dt>
-        <dd>
-          <WholeTime millis={request.expiresAtMillis} />
-        </dd>
-      </div>
+      {isOpen(request)
+        ? (
+          <div>
+            <dt>Open until</dt>
+            <dd>
+              <WholeTime millis={request.expiresAtMillis} />
+            </dd>
+          </div>
+        )
+        : null}
     </dl>
     <Warnings request={request} />
     <RosterEntries request={request} />

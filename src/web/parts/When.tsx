@@ -14,6 +14,4 @@ export const When = ({ millis }: { readonly millis: number }) => {
   return <span title={text}>{current === null ? text : distance(millis - current)}</span>
 }
 
-export const wholeTime = (millis: number): string => whole.format(millis)
-
-export const WholeTime = ({ millis }: { readonly millis: number }) => <span>{wholeTime(millis)}</span>
+export const WholeTime = ({ millis }: { readonly millis: number }) => <span>{whole.format(millis)}</span>
