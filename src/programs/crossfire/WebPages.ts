@@ -143,7 +143,7 @@ const nothingHere = (html: string | null) =>
         : page(html, 404)
   )
 
-/** One route per page and per built file; a path that is neither is not looked for anywhere, and a single word told so by the page. */
+/** One route per page and per built file; a path that is neither is not looked for anywhere. The page says so of a single word. */
 export const routes = (folder: string) =>
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function*() {
