@@ -37,7 +37,7 @@ const warningsOf = (
     return found
   })
 
-/** While it waits to be taken in it is read against what exists; afterwards what exists is another state, which says nothing of it. */
+/** Until it is taken in it is read against what exists; what exists afterwards says nothing of it. */
 export const isOpen = ({ state }: RequestDetail): boolean => state === "pending" || state === "approved"
 
 export const Warnings = ({ request }: { readonly request: RequestDetail }) => {
