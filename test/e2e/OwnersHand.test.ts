@@ -115,21 +115,21 @@ it.scopedLive(
       const meanwhile = yield* alice.send(roomId, "said while you are revoked")
       yield* stage.fleetd.stop
 
-      // The former ones are not taken again, approved or not; the refusal says what to do.
+      // The former ones are not offered again; the refusal says what to do, before anything is filed.
       const enroll = (...more: ReadonlyArray<string>) => fleet("enroll", roster, "--root", root, "--json", ...more)
-      const approved = (...more: ReadonlyArray<string>) =>
-        Effect.gen(function*() {
-          const { code, reviewUrl } = yield* Schema.decode(Filed)(
-            (yield* enroll("--no-wait", "--again", ...more)).stdout
-          )
-          expect(yield* page.change(`/v1${new URL(reviewUrl).pathname}/approve`, { code })).toBe(200)
-          return yield* enroll()
-        })
-      const kept = yield* approved()
+      const approved = Effect.gen(function*() {
+        const { code, reviewUrl } = yield* Schema.decode(Filed)(
+          (yield* enroll("--no-wait", "--again", "--new-credentials")).stdout
+        )
+        expect(yield* page.change(`/v1${new URL(reviewUrl).pathname}/approve`, { code })).toBe(200)
+        return yield* enroll()
+      })
+      const kept = yield* enroll("--no-wait", "--again")
       expect([kept.code, kept.stdout]).toStrictEqual([4, ""])
+      expect(kept.stderr).toContain("CredentialsRevoked")
       expect(kept.stderr).toContain("--again --new-credentials")
       expect((yield* page.fleets)[0]?.credential).toBe("revoked")
-      const renewed = yield* approved("--new-credentials")
+      const renewed = yield* approved
       expect([renewed.code, renewed.stdout.includes("introduced")]).toStrictEqual([0, true])
       expect(tokens().filter((token) => before.includes(token))).toStrictEqual([])
       for (const token of before) expect(yield* statusFor(token)).toBe(401)

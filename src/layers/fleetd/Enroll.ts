@@ -14,7 +14,14 @@ import { hashOf } from "../crypto/Secret.ts"
 import * as RosterFile from "../roster/RosterFile.ts"
 import * as ClaimMaking from "./ClaimMaking.ts"
 import * as EnrollmentClient from "./EnrollmentClient.ts"
-import { ClaimDiffers, EnrollmentEnded, FleetForeign, IntroductionRefused } from "./EnrollRefusals.ts"
+import {
+  ClaimDiffers,
+  CredentialsRevoked,
+  EnrollmentEnded,
+  FleetForeign,
+  IntroductionRefused
+} from "./EnrollRefusals.ts"
+import type { RefusedCredentials } from "./HeldCredentials.ts"
 import * as RosterPreflight from "./RosterPreflight.ts"
 
 export type EnrollProgress =
@@ -49,6 +56,8 @@ export interface EnrollOptions<E, R> {
   readonly identity: Option.Option<FleetIdentity>
   /** The credentials that it holds, and the claim that brought them. */
   readonly credentials: Option.Option<HeldCredentials>
+  /** Which of them crossfire refuses, asked before they are offered again. */
+  readonly refused: Effect.Effect<RefusedCredentials, E, R>
   /** A private folder where the engine of that kind can be asked for its models. */
   readonly modelsHome: (engine: EngineKind) => string
   /** Give up the enrollment begun before and start a new one. */
@@ -135,10 +144,16 @@ export const enroll = <E, R>(options: EnrollOptions<E, R>) =>
       yield* progress({ _tag: "Checked", roster })
       // A credential is never shown at another address.
       const moved = Option.exists(identity, (known) => known.serverUrl !== serverUrl)
+      const renew = options.newCredentials || moved
+      if (!renew && Option.isSome(options.credentials)) {
+        const refused = yield* options.refused
+        const agents = roster.agents.filter(({ key }) => refused.agents.has(key)).map(({ name }) => name)
+        if (refused.fleet || agents.length > 0) return yield* new CredentialsRevoked({ fleet: refused.fleet, agents })
+      }
       const made = yield* ClaimMaking.newMaterial(roster, serverUrl, {
         before,
         held: options.credentials,
-        renew: options.newCredentials || moved
+        renew
       })
       if (Option.isSome(before)) {
         yield* claims.replace(made)

@@ -53,6 +53,19 @@ export class IntroductionRefused extends Schema.TaggedError<IntroductionRefused>
   }
 }
 
+/** What this folder holds would be refused at the introduction, after the owner's work. Nothing was filed. */
+export class CredentialsRevoked extends Schema.TaggedError<CredentialsRevoked>()("CredentialsRevoked", {
+  fleet: Schema.Boolean,
+  agents: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    const what = this.fleet ? "this fleet's credential" : `the credential of ${this.agents.join(", ")}`
+    const other = this.fleet ? "" : ". Or, without a new request and with fleetd up: fleet credentials rotate"
+    return `crossfire does not accept ${what} any more: it was revoked, or replaced from another folder. Nothing was filed. ` +
+      `New ones are made by: fleet enroll ROSTER --again --new-credentials${other}`
+  }
+}
+
 /** Which credentials are good is not known here, and only fleetd can find out. Nothing was sent. */
 export class RotationUnfinished extends Schema.TaggedError<RotationUnfinished>()("RotationUnfinished", {
   root: Schema.String

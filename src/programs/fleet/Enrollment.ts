@@ -9,6 +9,7 @@ import { enroll, type Enrolled } from "../../layers/fleetd/Enroll.ts"
 import { RotationUnfinished } from "../../layers/fleetd/EnrollRefusals.ts"
 import { enrollText } from "../../layers/fleetd/EnrollText.ts"
 import * as FleetSettings from "../../layers/fleetd/FleetSettings.ts"
+import * as HeldCredentials from "../../layers/fleetd/HeldCredentials.ts"
 import * as HostEngines from "../../layers/fleetd/HostEngines.ts"
 import * as RootFolder from "../../layers/fleetd/RootFolder.ts"
 import { acquire } from "../../layers/sqlite/KernelLock.ts"
@@ -76,10 +77,12 @@ export const init = (path: string): Effect.Effect<Answer, { readonly _tag: strin
   }).pipe(Effect.scoped)
 
 const enrolledAnswer = (
-  { root, rosterPath, serverUrl }: {
+  { known, root, rosterPath, serverUrl }: {
     readonly root: string
     readonly rosterPath: string
     readonly serverUrl: string
+    /** Whom this root had before. */
+    readonly known: ReadonlySet<string>
   },
   enrolled: Enrolled
 ): Answer => {
@@ -105,7 +108,10 @@ const enrolledAnswer = (
     json: { state: "introduced", fleetId, agents },
     text: [
       `Enrolled ${agents.length === 1 ? "one agent" : `${agents.length} agents`}:`,
-      ...agents.map(({ name, userId }) => `  ${name} is ${userId}`),
+      ...agents.map(({ name, userId }) => `  ${name} is ${userId}${known.has(userId) ? " (as before)" : ""}`),
+      ...agents.every(({ userId }) => known.has(userId))
+        ? []
+        : ["Agents that are new take part in no room yet: invite each by its full ID, where you want it."],
       `Next: fleet up --root ${root}`
     ].join("\n")
   }
@@ -136,6 +142,7 @@ export const enrollRoster = (options: {
       }
       const modelsHome = join(root, "homes/models")
       yield* Effect.orDie(Effect.tryPromise(() => mkdir(modelsHome, { recursive: true, mode: 0o700 })))
+      const known = new Set((yield* fleet.agents).map(({ userId }) => userId))
       const enrolled = yield* enroll({
         rosterPath: options.rosterPath,
         home: homedir(),
@@ -143,13 +150,14 @@ export const enrollRoster = (options: {
         identity,
         modelsHome: () => modelsHome,
         credentials: yield* fleet.credentials,
+        refused: HeldCredentials.refused(serverUrl),
         again: options.again,
         newCredentials: options.newCredentials,
         wait: options.wait,
         saveIntroduction: fleet.introduce,
         progress: (progress) => note(enrollText(progress))
       })
-      return enrolledAnswer({ root, rosterPath: options.rosterPath, serverUrl }, enrolled)
+      return enrolledAnswer({ root, rosterPath: options.rosterPath, serverUrl, known }, enrolled)
     }).pipe(
       Effect.provide(Layer.mergeAll(registry(root), Claim.layer(root), HostEngines.layer(settings)))
     )

@@ -6,7 +6,7 @@ import { Actor } from "../../../src/domain/Actor.ts"
 import { ModelOffer } from "../../../src/domain/Engine.ts"
 import { FleetIdentity } from "../../../src/domain/FleetAgent.ts"
 import { FleetId } from "../../../src/domain/Ids.ts"
-import { FleetKey } from "../../../src/domain/Roster.ts"
+import { FleetKey, InstanceKey } from "../../../src/domain/Roster.ts"
 import { hashOf } from "../../../src/layers/crypto/Secret.ts"
 import { layer as claimLayer, make } from "../../../src/layers/fleetd/Claim.ts"
 import { enroll, type EnrollOptions, type EnrollProgress } from "../../../src/layers/fleetd/Enroll.ts"
@@ -97,6 +97,7 @@ const running = Effect.gen(function*() {
       serverUrl: server.url,
       identity: Option.none(),
       credentials: Option.none(),
+      refused: Effect.succeed({ fleet: false, agents: new Set() }),
       newCredentials: false,
       modelsHome: (kind) => join(folder, kind),
       again: false,
@@ -305,7 +306,7 @@ it.scopedLive("[A12] credentials that were replaced while the owner was waited f
 
 it.scopedLive("[A12] after its credentials were revoked a fleet makes new ones with --again --new-credentials", () =>
   Effect.gen(function*() {
-    const { crossfire, run, saved, write } = yield* running
+    const { crossfire, enrollments, run, saved, write } = yield* running
     write(agent("ww"))
     const before = yield* run()
     const [first] = saved
@@ -313,6 +314,18 @@ it.scopedLive("[A12] after its credentials were revoked a fleet makes new ones w
     // Revoked: what crossfire holds now, nobody knows.
     yield* rotate(crossfire, first, rotatedTo)
     const credentials = Option.some(held(first))
+    // Where it can be known, nothing is filed for nothing.
+    for (
+      const known of [{ fleet: true, agents: new Set<InstanceKey>() }, {
+        fleet: false,
+        agents: new Set([InstanceKey.make("ww")])
+      }]
+    ) {
+      const early = yield* Effect.flip(run({ credentials, again: true, refused: Effect.succeed(known) }))
+      expect(early).toMatchObject({ _tag: "CredentialsRevoked" })
+      expect(typeof early === "string" ? early : early.message).toContain("--again --new-credentials")
+      expect(yield* enrollments).toStrictEqual(["introduced"])
+    }
     const refused = yield* Effect.flip(run({ credentials, again: true }))
     expect(refused).toMatchObject({ _tag: "IntroductionRefused" })
     expect(typeof refused === "string" ? refused : refused.message).toContain("--again --new-credentials")

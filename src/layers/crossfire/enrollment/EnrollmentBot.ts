@@ -44,7 +44,7 @@ const told = (outcome: Settled, code: EnrollmentCode): string => {
   switch (outcome._tag) {
     case "Approve":
       return `Confirmed ${shownCode(code)}. \`fleet enroll\` makes the agents known; if it no longer runs, run it ` +
-        "again without `--again`. They take part in no room yet: invite each where you want it."
+        "again without `--again`. Agents that are new take part in no room yet: invite each where you want it."
     case "Reject":
       return `Rejected ${shownCode(code)}. Nothing was made.`
     case "Stands":

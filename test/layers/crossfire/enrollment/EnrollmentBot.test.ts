@@ -77,7 +77,7 @@ it.scoped("[I-03] the owner reads the whole roster with every setting before con
     expect(yield* state).toBe("pending")
     expect(yield* crossfire.say(alice, `Confirm ${code}`)).toStrictEqual([
       `Confirmed ${code}. \`fleet enroll\` makes the agents known; if it no longer runs, run it again without \`--again\`. ` +
-      "They take part in no room yet: invite each where you want it."
+      "Agents that are new take part in no room yet: invite each where you want it."
     ])
     expect(yield* state).toBe("approved")
     expect(yield* crossfire.say(alice, `confirm ${code}`)).toStrictEqual([
