@@ -56,22 +56,32 @@ const finalTags: ReadonlySet<string> = new Set<WireError["_tag"]>([
 const onTheWay = <E extends { readonly _tag: string }>(error: E): error is Extract<E, WireError> =>
   wireTags.has(error._tag)
 
-const unanswered = (operation: string, error: WireError): Unanswered =>
+/** Whoever typed the address is told what may be wrong with it. */
+const reasonAt = (baseUrl: string, error: Exclude<WireError, CrossfireUnavailable>): string => {
+  if (error._tag === "RequestError") return `${baseUrl} could not be reached (does crossfire run there?)`
+  const status = error._tag === "ResponseError" ? error.response.status : 0
+  return status >= 400 && status < 500
+    ? `${reasonOf(error)} (is ${baseUrl} the homeserver's address? crossfire's is the one of its web pages)`
+    : reasonOf(error)
+}
+
+const unanswered = (baseUrl: string, operation: string, error: WireError): Unanswered =>
   new Unanswered({
     unavailable: error._tag === "CrossfireUnavailable"
       ? error
-      : new CrossfireUnavailable({ operation, reason: reasonOf(error) }),
+      : new CrossfireUnavailable({ operation, reason: reasonAt(baseUrl, error) }),
     retryAfterMillis: "retryAfterMillis" in error ? error.retryAfterMillis : null,
     final: finalTags.has(error._tag)
   })
 
-const answered = <A, E extends { readonly _tag: string }>(operation: string, exchange: Effect.Effect<A, E>) => {
-  const late = new CrossfireUnavailable({ operation, reason: `no answer within ${Duration.toSeconds(deadline)} s` })
-  return exchange.pipe(
-    Effect.catchIf(onTheWay<E>, (error) => Effect.fail(unanswered(operation, error))),
-    Effect.timeoutFail({ duration: deadline, onTimeout: () => unanswered(operation, late) })
-  )
-}
+const answeredAt =
+  (baseUrl: string) => <A, E extends { readonly _tag: string }>(operation: string, exchange: Effect.Effect<A, E>) => {
+    const late = new CrossfireUnavailable({ operation, reason: `no answer within ${Duration.toSeconds(deadline)} s` })
+    return exchange.pipe(
+      Effect.catchIf(onTheWay<E>, (error) => Effect.fail(unanswered(baseUrl, operation, error))),
+      Effect.timeoutFail({ duration: deadline, onTimeout: () => unanswered(baseUrl, operation, late) })
+    )
+  }
 
 const maxTries = 6
 const firstRetryMillis = 1_000
@@ -100,6 +110,7 @@ export const once = <A, E>(exchange: Effect.Effect<A, E | Unanswered>) => patien
 export const make = (serverUrl: string) =>
   Effect.gen(function*() {
     const baseUrl = yield* checkServerUrl(serverUrl)
+    const answered = answeredAt(baseUrl)
     const http = yield* BoundedHttpClient.make(maxAnswerBytes)
     const api = yield* HttpApiClient.group(CrossfireApi, { group: "enrollment", baseUrl, httpClient: http.whole })
 

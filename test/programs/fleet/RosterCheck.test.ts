@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
+import { createServer, type Server } from "node:http"
 import { join } from "node:path"
 import { modelCatalog, piModels, scriptedModelId, scriptedProviderId } from "../../../src/layers/model/ModelCatalog.ts"
 import { acquire } from "../../../src/layers/sqlite/KernelLock.ts"
@@ -114,7 +114,17 @@ it.scopedLive(
       })
       const unreached = yield* check("--root", root, "--server", `http://127.0.0.1:${port}`)
       expect([unreached.code, unreached.stdout]).toStrictEqual([1, ""])
-      expect(unreached.stderr).toContain("could not be reached")
+      expect(unreached.stderr).toContain(`http://127.0.0.1:${port} could not be reached (does crossfire run there?)`)
+      const other = yield* Effect.acquireRelease(
+        Effect.async<Server>((resume) => {
+          const server = createServer((_request, response) => void response.writeHead(404).end("{}"))
+          server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
+        }),
+        (server) => Effect.sync(() => server.close())
+      )
+      expect(other.listening).toBe(true)
+      const wrongOne = yield* check("--root", root, "--server", `http://127.0.0.1:${port}`)
+      expect(wrongOne.stderr).toContain(`is http://127.0.0.1:${port} the homeserver's address?`)
     }),
   120_000
 )
