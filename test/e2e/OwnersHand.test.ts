@@ -131,6 +131,9 @@ it.scopedLive(
       expect((yield* page.fleets)[0]?.credential).toBe("revoked")
       const renewed = yield* approved
       expect([renewed.code, renewed.stdout.includes("introduced")]).toStrictEqual([0, true])
+      const repeated = (yield* fleet("enroll", roster, "--root", root)).stdout
+      expect(repeated.match(/ \(as before\)$/gmu)).toHaveLength(2)
+      expect(repeated).not.toContain("Agents that are new")
       expect(tokens().filter((token) => before.includes(token))).toStrictEqual([])
       for (const token of before) expect(yield* statusFor(token)).toBe(401)
 
