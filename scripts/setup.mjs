@@ -184,9 +184,9 @@ const setUpSynapse = () => {
 }
 
 const filesUnder = (folder) =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted().map((name) => join(folder, name)).filter((path) =>
-    statSync(path).isFile()
-  )
+  readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted().map((name) => join(folder, name)).filter((
+    path
+  ) => statSync(path).isFile())
 
 const setUpWeb = () => {
   const sources = ["src/web", "src/domain"].flatMap((folder) => filesUnder(join(root, folder)))

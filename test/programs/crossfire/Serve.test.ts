@@ -181,12 +181,11 @@ it.scopedLive(
             baseUrl: url,
             client: HttpClient.withScope(client),
             token: Effect.succeed(Redacted.make(fleetToken)),
-            isReplaced: () => Effect.succeed(false),
+            isReplaced: () =>
+              Effect.succeed(false),
             stamp
           }).pipe(
-            Stream.runForEach((level) =>
-              Queue.offer(seen, level)
-            ),
+            Stream.runForEach((level) => Queue.offer(seen, level)),
             Effect.ignore
           )
         )
