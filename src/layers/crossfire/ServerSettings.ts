@@ -117,6 +117,15 @@ export const publicOrigin = ({ http }: Pick<ServerSettings, "http">): string =>
     ? `http://127.0.0.1:${http.port}`
     : new URL(http.public_url).origin
 
+/** What is allowed and probably not meant; told in the log at the start. */
+export const doubts = ({ http }: Pick<ServerSettings, "http">): ReadonlyArray<string> =>
+  publicOrigin({ http }).startsWith("https:") && http.trusted_proxies.length === 0
+    ? [
+      "http.public_url is served by a proxy and http.trusted_proxies is empty: all people count as one address, " +
+      "also for the bound on signing in. Name the proxy's address there"
+    ]
+    : []
+
 const decodeFile = Schema.decodeUnknownEither(File, { errors: "all", onExcessProperty: "error" })
 
 const maxFileBytes = 1_048_576

@@ -18,6 +18,7 @@ import * as SqliteInvitations from "../../layers/crossfire/people/SqliteInvitati
 import * as SqlitePeople from "../../layers/crossfire/people/SqlitePeople.ts"
 import * as SqliteSessions from "../../layers/crossfire/people/SqliteSessions.ts"
 import * as SqliteSignup from "../../layers/crossfire/people/SqliteSignup.ts"
+import { doubts } from "../../layers/crossfire/ServerSettings.ts"
 import * as WebAddress from "../../layers/crossfire/WebAddress.ts"
 import * as SynapseMatrix from "../../layers/matrix/SynapseMatrix.ts"
 import { database } from "./Database.ts"
@@ -52,6 +53,7 @@ const programOn = (installation: Installation) =>
       serverName: settings.server_name,
       homeserver: homeserver.access.baseUrl
     })
+    const doubted = Effect.forEach(doubts(settings), (doubt) => Effect.logWarning(doubt), { discard: true })
     const http = HttpRoutes.layer({
       port: settings.http.port,
       hsToken: homeserver.hsToken,
@@ -61,7 +63,7 @@ const programOn = (installation: Installation) =>
     })
     return Layer.mergeAll(features, HomeserverRestarts.layer, AccountWatch.layer).pipe(
       Layer.provide(homeserver.running),
-      Layer.provide(Layer.tap(http, () => listening)),
+      Layer.provide(Layer.tap(http, () => Effect.zipRight(doubted, listening))),
       Layer.provide(OperatorSocket.layer(installation.data, homeserver.accounts)),
       Layer.provide(rooms),
       Layer.provide(people(settings.homeserver.mode)),
