@@ -6,6 +6,13 @@ import { AgentId, EventId, Incarnation, RoomId, StreamToken, UserId } from "./Id
 import { NameDoubt } from "./NameLikeness.ts"
 import { RegisteredName } from "./Roster.ts"
 
+/** Why a room is not read on. The event is named where its ID could be read. */
+export const RoomStop = Schema.Struct({
+  reason: Schema.Literal("too-large", "malformed", "not-advancing"),
+  eventId: Schema.NullOr(Schema.String)
+})
+export type RoomStop = typeof RoomStop.Type
+
 /** A room where the agent takes part with permission and membership both. */
 export class LevelRoom extends Schema.Class<LevelRoom>("LevelRoom")({
   roomId: RoomId,
@@ -15,14 +22,8 @@ export class LevelRoom extends Schema.Class<LevelRoom>("LevelRoom")({
   boundary: StreamToken,
   /** Rises with every event decided in the room; unread records are known while it is above what was finished. */
   latest: Schema.Int,
-  /** Reading the room on has stopped at a page that cannot be taken; the event is named where its ID could be read. */
-  stopped: Schema.optionalWith(
-    Schema.NullOr(Schema.Struct({
-      reason: Schema.Literal("too-large", "malformed", "not-advancing"),
-      eventId: Schema.NullOr(Schema.String)
-    })),
-    { default: () => null }
-  )
+  /** Reading the room on has stopped at a page that cannot be taken. */
+  stopped: Schema.optionalWith(Schema.NullOr(RoomStop), { default: () => null })
 }) {}
 
 export class Level extends Schema.Class<Level>("Level")({

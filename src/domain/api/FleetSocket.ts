@@ -4,7 +4,8 @@ import * as Rpc from "@effect/rpc/Rpc"
 import * as RpcGroup from "@effect/rpc/RpcGroup"
 import { Schema } from "effect"
 import { EngineKind } from "../Engine.ts"
-import { AgentId, ContextKey, DeliveryId, EventId, FleetId, Generation, OperationId, UserId } from "../Ids.ts"
+import { AgentId, ContextKey, DeliveryId, EventId, FleetId, Generation, OperationId, RoomId, UserId } from "../Ids.ts"
+import { RoomStop } from "../Level.ts"
 import { PublicationKind, PublicationState } from "../Publication.ts"
 import { FleetKey, maxRosterAgents, RegisteredName } from "../Roster.ts"
 import { AgentRetired } from "./AccessErrors.ts"
@@ -66,6 +67,12 @@ export const AgentStatus = Schema.Struct({
   session: SessionStatus,
   /** Open wakes of the newest level; null while there is none. */
   openWakes: Schema.NullOr(Schema.Int),
+  /** Rooms that crossfire cannot read on, by the newest level; whatever stands before that place is given. */
+  stoppedRooms: Schema.Array(Schema.Struct({
+    roomId: RoomId,
+    name: Schema.NullOr(Schema.String),
+    ...RoomStop.fields
+  })),
   contexts: Schema.Array(ContextStatus)
 })
 export type AgentStatus = typeof AgentStatus.Type

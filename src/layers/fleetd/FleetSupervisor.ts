@@ -134,6 +134,9 @@ export const make = (config: SupervisorConfig) =>
           paused: agent.paused,
           session: sessionOf(agent),
           openWakes: Option.getOrNull(Option.map(level, (known) => known.wakes.length)),
+          stoppedRooms: Option.toArray(level).flatMap((known) =>
+            known.rooms.flatMap(({ name, roomId, stopped }) => stopped === null ? [] : [{ roomId, name, ...stopped }])
+          ),
           contexts: [yield* contextOf(agent)]
         }
         return status

@@ -37,6 +37,17 @@ const agentRow = (agent: AgentStatus): ReadonlyArray<string> => {
   ]
 }
 
+const stops = {
+  "too-large": "a message there is larger than can be read",
+  malformed: "the homeserver gives something there that cannot be read",
+  "not-advancing": "the homeserver gives the same page again and again"
+} as const
+
+const stopText = (agent: string, { eventId, name, reason, roomId }: AgentStatus["stoppedRooms"][number]): string =>
+  `${agent}: the room ${name === null ? roomId : `${name} (${roomId})`} is not read on: ${stops[reason]}${
+    eventId === null ? "" : ` (${eventId})`
+  }. Nothing of it is lost; the other rooms go on`
+
 const header = ["AGENT", "ENGINE", "MODEL", "WANTED", "SESSION", "WAKES", "INPUTS", "OPEN", "LAST DELIVERY"]
 
 export const statusText = (status: FleetStatus): string => {
@@ -60,9 +71,10 @@ export const statusText = (status: FleetStatus): string => {
     ["outbox", `${acknowledgments} acknowledgments, ${messages} messages, ${notices} notices wait for crossfire`]
   ])
   if (status.agents.length === 0) return `${head}\n\nNo agents yet.`
-  const reasons = status.agents.flatMap(({ name, session }) =>
-    session.reason === null ? [] : [`${name}: ${session.reason}`]
-  )
+  const reasons = status.agents.flatMap(({ name, session, stoppedRooms }) => [
+    ...(session.reason === null ? [] : [`${name}: ${session.reason}`]),
+    ...stoppedRooms.map((room) => stopText(name, room))
+  ])
   const histories = status.agents.flatMap(({ contexts, name }) =>
     contexts.flatMap(({ context, history }) => history === null ? [] : [[`${name} (${context})`, history]])
   )

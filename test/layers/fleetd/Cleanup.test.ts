@@ -20,6 +20,7 @@ const statusOf = (agentId: AgentStatus["agentId"], state: SessionStatus["state"]
   paused: false,
   session: { state, reason: null },
   openWakes: null,
+  stoppedRooms: [],
   contexts: []
 })
 
