@@ -2,15 +2,14 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
-import { Effect, Schema } from "effect"
+import { Effect, type Option, Schema } from "effect"
 import { PersonRole } from "../../domain/Actor.ts"
 import { AddedPerson } from "../../domain/api/Operator.ts"
 import { PersonView } from "../../domain/api/People.ts"
 import { UserId } from "../../domain/Ids.ts"
 import { told } from "../../layers/crossfire/people/PersonAccount.ts"
-import { answer, jsonOption, valueArgument } from "../CommandLine.ts"
-import { dataOption, exitCodeOf } from "./CommandOptions.ts"
-import * as Installation from "./Installation.ts"
+import { jsonOption, valueArgument } from "../CommandLine.ts"
+import { answerOn, dataOption } from "./CommandOptions.ts"
 import * as OperatorClient from "./OperatorClient.ts"
 import { promptedPassword } from "./PasswordPrompt.ts"
 import { localName, personId } from "./PersonName.ts"
@@ -38,11 +37,6 @@ const nameArgument = Args.text({ name: "name" }).pipe(
   Args.withDescription("The name before the colon of the Matrix ID, or the whole ID")
 )
 
-const shown = (person: PersonView, done: string) => ({
-  json: encodePerson(person),
-  text: `${person.userId} ${done}.`
-})
-
 const role = (person: PersonView) => person.role === "administrator" ? "an administrator" : "a member"
 
 const add = Command.make(
@@ -57,12 +51,8 @@ const add = Command.make(
     )
   },
   ({ admin, askPassword, data, json, name }) =>
-    answer(
-      "crossfire",
-      json,
-      exitCodeOf,
+    answerOn({ data, json }, (installation) =>
       Effect.gen(function*() {
-        const installation = yield* Installation.read(data)
         const localpart = yield* localName(name, installation.settings.server_name)
         const password = askPassword ? yield* promptedPassword : null
         const added = yield* OperatorClient.call(installation.data, (client) =>
@@ -77,48 +67,46 @@ const add = Command.make(
           json: encodeAdded(added),
           text: [...account, `${person.userId} is ${role(person)} of this instance.`].join("\n")
         }
-      })
-    )
+      }))
 ).pipe(Command.withDescription("Make a person known, with an account on the managed homeserver"))
 
-const list = Command.make("list", { data: dataOption, json: jsonOption }, ({ data, json }) =>
-  answer(
-    "crossfire",
-    json,
-    exitCodeOf,
-    Effect.gen(function*() {
-      const installation = yield* Installation.read(data)
-      const people = yield* OperatorClient.call(installation.data, (client) => client.people({}))
-      return {
-        json: people.map((person) => encodePerson(person)),
-        text: people.length === 0 ? "Nobody is known yet." : people.map(line).join("\n")
-      }
-    })
-  )).pipe(Command.withDescription("Who is known to this instance"))
+const list = Command.make(
+  "list",
+  { data: dataOption, json: jsonOption },
+  (options) =>
+    answerOn(options, (installation) =>
+      Effect.map(
+        OperatorClient.call(installation.data, (client) => client.people({})),
+        (people) => ({
+          json: people.map((person) => encodePerson(person)),
+          text: people.length === 0 ? "Nobody is known yet." : people.map(line).join("\n")
+        })
+      ))
+).pipe(Command.withDescription("Who is known to this instance"))
 
-const onePerson = (
-  name: string,
-  description: string,
-  change: (
-    client: OperatorClient.Client,
-    userId: UserId
-  ) => Effect.Effect<PersonView, OperatorClient.CallError>,
+type Change = (client: OperatorClient.Client, userId: UserId) => Effect.Effect<PersonView, OperatorClient.CallError>
+
+/** Changes one person, who is named by a part of the ID or the whole, and says what they are now. */
+const changed = (
+  options: { readonly data: Option.Option<string>; readonly json: boolean; readonly name: string },
+  change: Change,
   done: (person: PersonView) => string
 ) =>
-  Command.make(name, { data: dataOption, json: jsonOption, name: nameArgument }, ({ data, json, name }) =>
-    answer(
-      "crossfire",
-      json,
-      exitCodeOf,
-      Effect.gen(function*() {
-        const installation = yield* Installation.read(data)
-        const userId = yield* personId(name, installation.settings.server_name)
-        const person = yield* OperatorClient.call(installation.data, (client) => change(client, userId)).pipe(
-          Effect.catchTag("NotFound", () => new PersonUnknown({ userId }))
-        )
-        return shown(person, done(person))
-      })
-    )).pipe(Command.withDescription(description))
+  answerOn(options, (installation) =>
+    Effect.gen(function*() {
+      const userId = yield* personId(options.name, installation.settings.server_name)
+      const person = yield* OperatorClient.call(installation.data, (client) => change(client, userId)).pipe(
+        Effect.catchTag("NotFound", () => new PersonUnknown({ userId }))
+      )
+      return { json: encodePerson(person), text: `${person.userId} ${done(person)}.` }
+    }))
+
+const onePerson = (name: string, description: string, change: Change, done: string) =>
+  Command.make(
+    name,
+    { data: dataOption, json: jsonOption, name: nameArgument },
+    (options) => changed(options, change, () => done)
+  ).pipe(Command.withDescription(description))
 
 const setRole = Command.make(
   "role",
@@ -130,21 +118,11 @@ const setRole = Command.make(
       Args.withDescription("member or administrator")
     )
   },
-  ({ data, json, name, role: wanted }) =>
-    answer(
-      "crossfire",
-      json,
-      exitCodeOf,
-      Effect.gen(function*() {
-        const installation = yield* Installation.read(data)
-        const userId = yield* personId(name, installation.settings.server_name)
-        const person = yield* OperatorClient.call(installation.data, (client) =>
-          client.setRole({ path: { userId }, payload: { role: wanted } })).pipe(
-            Effect.catchTag("NotFound", () =>
-              new PersonUnknown({ userId }))
-          )
-        return shown(person, `is ${role(person)} of this instance`)
-      })
+  (options) =>
+    changed(
+      options,
+      (client, userId) => client.setRole({ path: { userId }, payload: { role: options.role } }),
+      (person) => `is ${role(person)} of this instance`
     )
 ).pipe(Command.withDescription("Make somebody a member or an administrator; their sessions end with a change"))
 
@@ -152,14 +130,14 @@ const deactivate = onePerson(
   "deactivate",
   "End somebody's sessions and their right to wake agents, until they are reactivated",
   (client, userId) => client.deactivate({ path: { userId }, payload: {} }),
-  () => "is deactivated"
+  "is deactivated"
 )
 
 const reactivate = onePerson(
   "reactivate",
   "Let somebody in again",
   (client, userId) => client.reactivate({ path: { userId }, payload: {} }),
-  () => "is active again"
+  "is active again"
 )
 
 export const personCommand = Command.make("person").pipe(

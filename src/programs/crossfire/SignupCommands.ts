@@ -6,9 +6,8 @@ import { DateTime, Effect, Option, Schema } from "effect"
 import { NewInvitation, SignupView } from "../../domain/api/People.ts"
 import { maxInvitationMillis, SignupPolicy, usualInvitationMillis } from "../../domain/Signup.ts"
 import { publicOrigin } from "../../layers/crossfire/ServerSettings.ts"
-import { answer, jsonOption, valueArgument, valueOption, wholeNumber } from "../CommandLine.ts"
-import { dataOption, exitCodeOf } from "./CommandOptions.ts"
-import * as Installation from "./Installation.ts"
+import { jsonOption, valueArgument, valueOption, wholeNumber } from "../CommandLine.ts"
+import { answerOn, dataOption } from "./CommandOptions.ts"
 import * as OperatorClient from "./OperatorClient.ts"
 
 const dayMillis = 24 * 60 * 60 * 1000
@@ -74,20 +73,16 @@ export const inviteCommand = Command.make(
     )
   },
   ({ data, days, json, note }) =>
-    answer(
-      "crossfire",
-      json,
-      exitCodeOf,
+    answerOn({ data, json }, (installation) =>
       Effect.gen(function*() {
-        const installation = yield* Installation.read(data)
-        const made = yield* OperatorClient.call(installation.data, (client) =>
-          client.invite({ payload: { note, lastsMillis: days * dayMillis } }))
-        const { policy } = yield* OperatorClient.call(installation.data, (client) =>
-          client.signup({}))
+        const made = yield* OperatorClient.call(
+          installation.data,
+          (client) => client.invite({ payload: { note, lastsMillis: days * dayMillis } })
+        )
+        const { policy } = yield* OperatorClient.call(installation.data, (client) => client.signup({}))
         const webUrl = publicOrigin(installation.settings)
         return { json: { ...encodeInvitation(made), webUrl, policy }, text: invitationText(made, webUrl, policy) }
-      })
-    )
+      }))
 ).pipe(Command.withDescription("Make a token with which one person can sign up on the managed homeserver"))
 
 const policyText: Readonly<Record<SignupPolicy, string>> = {
@@ -110,15 +105,13 @@ export const signupCommand = Command.make(
     )
   },
   ({ data, json, policy }) =>
-    answer(
-      "crossfire",
-      json,
-      exitCodeOf,
+    answerOn({ data, json }, (installation) =>
       Effect.gen(function*() {
-        const installation = yield* Installation.read(data)
-        const view = yield* OperatorClient.call(installation.data, (client) =>
-          Option.isNone(policy) ? client.signup({}) : client.setSignup({ payload: { policy: policy.value } }))
+        const view = yield* OperatorClient.call(
+          installation.data,
+          (client) =>
+            Option.isNone(policy) ? client.signup({}) : client.setSignup({ payload: { policy: policy.value } })
+        )
         return { json: encodeSignup(view), text: signupText(view) }
-      })
-    )
+      }))
 ).pipe(Command.withDescription("Show who may sign up, or change it; a managed homeserver is started anew with it"))
