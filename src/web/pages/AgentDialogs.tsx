@@ -43,8 +43,7 @@ export const Rename = ({ agent, close }: Props) => {
       title={`Rename ${agent.name}`}
       does="Rename"
       doing={() => void doIt()}
-      busy={rename.busy}
-      problem={rename.problem}
+      act={rename}
     >
       <TextInput
         label="Name"
@@ -84,8 +83,7 @@ export const Permissions = ({ agent, close }: Props) => {
       title={`What ${agent.name} may do`}
       does="Save"
       doing={() => void doIt()}
-      busy={permit.busy}
-      problem={permit.problem}
+      act={permit}
     >
       <Switch
         label="May invite other agents into rooms"
@@ -113,8 +111,7 @@ export const RevokeCredential = ({ agent, close }: Props) => {
       does="Revoke"
       danger
       doing={() => void doIt()}
-      busy={revoke.busy}
-      problem={revoke.problem}
+      act={revoke}
     >
       <p>
         It ends at once, open connections with it. The agent keeps its name, rooms and history. Its fleet gives it a new
@@ -146,8 +143,7 @@ export const Retire = ({ agent, close }: Props) => {
       does="Retire"
       danger
       doing={() => void doIt()}
-      busy={retire.busy}
-      problem={retire.problem}
+      act={retire}
     >
       <p>
         Its credential ends and it leaves its rooms. Nobody else ever gets its name or Matrix ID.{" "}

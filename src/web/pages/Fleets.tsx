@@ -83,8 +83,7 @@ const RevokeFleet = ({ close, fleet }: { readonly fleet: FleetView; readonly clo
       does="Revoke all"
       danger
       doing={() => void doIt()}
-      busy={revoke.busy}
-      problem={revoke.problem}
+      act={revoke}
     >
       <p>
         The fleet’s credential and those of its {fleet.agents.length}{" "}

@@ -44,8 +44,7 @@ const Revoke = ({ close, invitation }: { readonly invitation: InvitationView; re
       does="Revoke"
       danger
       doing={() => void doIt()}
-      busy={revoke.busy}
-      problem={revoke.problem}
+      act={revoke}
     >
       <p>
         {invitation.note === "" ? "It" : <Outside className="strong" text={invitation.note} />}{" "}

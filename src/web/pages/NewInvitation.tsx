@@ -120,8 +120,7 @@ export const NewInvitationDialog = ({ close, policy }: {
       title="Invite somebody"
       does="Make an invitation"
       doing={() => void doIt()}
-      busy={make.busy}
-      problem={make.problem}
+      act={make}
     >
       {policy === "open"
         ? (

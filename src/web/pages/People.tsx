@@ -53,8 +53,7 @@ const RoleDialog = ({ close, person }: { readonly person: PersonView; readonly c
       does={role === "administrator" ? "Make administrator" : "Make member"}
       danger={person.userId === userId}
       doing={() => void doIt()}
-      busy={setRole.busy}
-      problem={setRole.problem}
+      act={setRole}
     >
       <p>
         <UserIdText userId={person.userId} />
@@ -91,8 +90,7 @@ const StandingDialog = ({ close, person }: { readonly person: PersonView; readon
       does={person.active ? "Deactivate" : "Reactivate"}
       danger={person.active}
       doing={() => void doIt()}
-      busy={act.busy}
-      problem={act.problem}
+      act={act}
     >
       <p>
         <UserIdText userId={person.userId} />
@@ -204,8 +202,7 @@ const Add = ({ close }: { readonly close: () => void }) => {
       title="Make somebody known"
       does="Add"
       doing={() => void doIt()}
-      busy={add.busy}
-      problem={add.problem}
+      act={add}
     >
       <TextInput
         label="Matrix ID"

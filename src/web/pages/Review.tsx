@@ -97,8 +97,7 @@ const RejectDialog = ({ close, request }: { readonly request: RequestDetail; rea
       does="Reject"
       danger
       doing={() => void doIt()}
-      busy={reject.busy}
-      problem={reject.problem}
+      act={reject}
     >
       <p>Nothing is made. Whoever started it is told, and can ask again with a new request.</p>
     </AskDialog>

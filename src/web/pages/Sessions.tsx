@@ -42,8 +42,7 @@ const End = ({ close, session }: { readonly session: ListedSession; readonly clo
       does="End session"
       danger
       doing={() => void doIt()}
-      busy={revoke.busy}
-      problem={revoke.problem}
+      act={revoke}
     >
       <p>
         <BrowserText described={session.browser} />
@@ -77,8 +76,7 @@ const EndOthers = ({ close, count }: { readonly count: number; readonly close: (
       does="End all others"
       danger
       doing={() => void doIt()}
-      busy={revoke.busy}
-      problem={revoke.problem}
+      act={revoke}
     >
       <p>
         {count === 1 ? "The one other session ends" : `All ${count} other sessions end`}{" "}

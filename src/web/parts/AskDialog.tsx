@@ -2,6 +2,7 @@
 // the focus and gives it back.
 import { Button, Modal } from "@mantine/core"
 import { type FormEvent, type ReactNode, useEffect, useState } from "react"
+import type { Act } from "../Act.ts"
 import { ProblemNote } from "./ProblemNote.tsx"
 
 /** What had the focus; where that was an item of a menu, the menu's button, since the menu is gone afterwards. */
@@ -20,17 +21,18 @@ export const useFocusBack = () => {
   }, [before])
 }
 
-export const AskDialog = ({ busy, children, close, danger = false, does, doing, problem, title }: {
+export const AskDialog = ({ act, children, close, danger = false, does, doing, title }: {
   readonly close: () => void
   readonly title: ReactNode
   readonly does: string
   readonly doing: () => void
-  readonly busy: boolean
-  readonly problem: unknown
+  /** What `doing` runs: while it does nothing else is begun, and what stood against it is shown. */
+  readonly act: Pick<Act<never, unknown>, "busy" | "problem">
   readonly danger?: boolean
   readonly children: ReactNode
 }) => {
   useFocusBack()
+  const { busy, problem } = act
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (!busy) doing()
